@@ -21,7 +21,7 @@ export interface AccessKeyRequest {
   readonly scopes?: readonly string[];
 }
 
-/** An access key as a response shows it. A field without a usable value is omitted. */
+/** As a response shows it. Fields without a usable value are omitted. */
 export interface AccessKey {
   readonly id?: string;
   readonly name?: string;
@@ -110,7 +110,7 @@ export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyReq
 export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
-  /** Ids of existing keys: the replaced key and the caller's. */
+  /** The replaced key and the caller's. */
   notIds: readonly (string | undefined)[] = [],
 ): string | undefined {
   const keyType = request.keyType ?? "user_bound";
@@ -146,14 +146,11 @@ function expiryDifference(shown: string | null | undefined, requested: string | 
   );
 }
 
-/**
- * Each method makes one attempt. The legacy contract has no idempotency keys, so callers must not repeat a change that
- * may have arrived.
- */
+/** One attempt for each call. Without idempotency keys, a change that may have arrived must not be repeated. */
 export interface AccessKeys {
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;
-  /** Replaces the secret of the same key. If the response is lost, the old secret may already be invalid. */
+  /** If the response is lost, the old secret may be invalid already. */
   rotate(id: string): Promise<Attempt<SecretAnswer>>;
   revoke(id: string): Promise<Attempt<AccessKey>>;
 }

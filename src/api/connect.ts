@@ -1,4 +1,4 @@
-// Connects all resources of the service to one account. The module of a resource is loaded when it is first used.
+// Connects the service's resources to one account, each loaded on first use.
 import type { AccessKeys } from "./access-keys.ts";
 import { createLegacyAuthorization, createV1Authorization } from "./auth/authorization.ts";
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
@@ -17,11 +17,11 @@ export interface ConnectOptions {
   readonly transport: Transport;
   /** A real address, or a logical one such as `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
-  /** A UUID, which only the legacy contract needs (§4.4). */
+  /** A UUID, for the legacy contract (§4.4). */
   readonly organizationId?: string;
-  /** The version that each /v1 request asks for, as `YYYY-MM-DD`, or `none` for the account's own version (§9). */
+  /** `YYYY-MM-DD`, or `none` for the account's own version (§9). */
   readonly serviceVersion?: string;
-  /** Called when a request first needs the credential. @throws Failure if there is none */
+  /** Called on demand. @throws Failure without a credential */
   readonly credential: () => Promise<Credential>;
   readonly legacyCredential: () => Promise<LegacyCredential>;
   /** An exchange at this endpoint proves a new client. */
@@ -29,7 +29,7 @@ export interface ConnectOptions {
   readonly now: () => number;
 }
 
-/** Each method makes one attempt unless its comment says otherwise. */
+/** One attempt for each call, unless a comment says otherwise. */
 export interface Service {
   readonly oauthClients: OAuthClients;
   readonly entities: Entities;
@@ -95,10 +95,7 @@ export function connect(options: ConnectOptions): Service {
   };
 }
 
-/**
- * Measures the clock offset from the `Date` of each response. A `Caller` passes its responses to `onExchange`; `timed`
- * is for requests without a `Caller`.
- */
+/** Reads each response's `Date`. A `Caller` calls `onExchange`; `timed` is for other requests. */
 function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & {
   readonly onExchange: (exchange: Exchange) => void;
   readonly timed: Transport;

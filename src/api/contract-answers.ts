@@ -1,4 +1,4 @@
-// Compares the responses in a published specification, which is untrusted, with the fields that integ reads (§2).
+// Compares the responses of a published, untrusted specification with the fields that integ reads (§2).
 import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
 import type { JsonObject } from "./json/json-text.ts";
 
@@ -15,7 +15,7 @@ const text: Field = { types: ["string"] };
 const textOrNull: Field = { types: ["string", "null"] };
 const literal = (name: string): Field => ({ types: ["string"], only: [name] });
 
-/** A field of §2.2, which does not show which fields are required or nullable. */
+/** §2.2 does not show which fields are required or nullable. */
 const undocumented: Field = { ...textOrNull, isOptional: true };
 const entity: Shape = {
   id: text,
@@ -70,7 +70,7 @@ interface ShapeToCompare {
   readonly name: string;
   readonly schema: unknown;
   readonly shape: Shape;
-  /** Prefix of field names in findings, such as `data[].`. */
+  /** Prefix of names in findings, such as `data[].`. */
   readonly at: string;
 }
 
@@ -116,10 +116,7 @@ function compareField(
   return compareField(root, { name, label: `${label}[]`, expected: text, schema: items });
 }
 
-/**
- * Collects a schema and its `allOf`, `anyOf` and `oneOf` parts. Each part is visited once, because references may be
- * circular.
- */
+/** A schema and its `allOf`, `anyOf` and `oneOf` parts, each once, because references may be circular. */
 function alternatives(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): ReadonlySet<JsonObject> {
   const own = resolve(root, schema);
   if (seen.has(own)) return seen;
@@ -132,7 +129,7 @@ function allOf(schemas: readonly unknown[]): unknown {
   return schemas.length === 1 ? schemas[0] : { allOf: schemas };
 }
 
-/** If several parts of the schema describe a property, their schemas are combined by `allOf`. */
+/** Combines several schemas of a property by `allOf`. */
 export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unknown> {
   const found = new Map<string, unknown[]>();
   for (const one of alternatives(root, schema))
@@ -157,10 +154,7 @@ function valuesOf(root: JsonObject, schema: unknown): unknown[] {
   return [...(possibleValues(root, schema, ownValues) ?? [])];
 }
 
-/**
- * Intersects the sets of `allOf`, and unites those of `anyOf` and of `oneOf`.
- * @returns undefined if the schema allows every value
- */
+/** Intersects `allOf`, unites `anyOf` and `oneOf`. @returns undefined if every value is allowed */
 function possibleValues<T>(
   root: JsonObject,
   schema: unknown,

@@ -1,11 +1,11 @@
-// Reads a published specification, which is untrusted JSON, and defines the findings about it.
+// Reads a published, untrusted specification, and defines findings.
 import type { JsonObject } from "./json/json-text.ts";
 import { isObject } from "../json.ts";
 
 export interface Finding {
-  /** The API document allows an `addition` (§9 rule 3). A `notice` is about a lifecycle stage or a deprecation. */
+  /** An `addition` is allowed (§9 rule 3); a `notice` concerns a lifecycle stage or deprecation. */
   readonly severity: "drift" | "addition" | "notice";
-  /** An operation such as `GET /v1/entities`, or `contract version`. */
+  /** Such as `GET /v1/entities`, or `contract version`. */
   readonly subject: string;
   readonly detail: string;
 }
@@ -14,7 +14,7 @@ export function drift(subject: string, detail: string): Finding {
   return { severity: "drift", subject, detail };
 }
 
-/** Follows local references (`#/components/…`), at most 20, because they may be circular. */
+/** Follows at most 20 local references, which may be circular. */
 export function resolve(root: JsonObject, value: unknown): JsonObject {
   let current = asObject(value);
   for (let steps = 0; steps < 20 && typeof current.$ref === "string" && current.$ref.startsWith("#/"); steps++) {

@@ -1,4 +1,4 @@
-// Fetches the published specification (§4.5), which is untrusted, and compares it with integ's operations (§4, §9).
+// Fetches the published, untrusted specification (§4.5), and compares it with integ's operations (§4, §9).
 import { contractVersion, segment } from "./call/request.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./call/caller.ts";
@@ -8,10 +8,7 @@ import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word 
 import { isObject } from "../json.ts";
 
 export interface Contract {
-  /**
-   * @param version default: the current specification
-   * @returns the parsed document; the attempt's `body` has the original bytes
-   */
+  /** @param version default: the current one. @returns the parsed document; `body` has the original bytes */
   published(version?: string): Promise<Attempt<JsonObject>>;
 }
 
@@ -66,7 +63,7 @@ const supported: Readonly<Record<string, Expectation>> = {
   "GET /v1/cohorts/{}/members": { parameters: list, success: "200", answer: shapes.members },
 };
 
-/** The same document may contain legacy operations (§4.4), with their own stage (§9.4). */
+/** Legacy operations (§4.4) in the same document have their own stage (§9.4). */
 const legacy: readonly string[] = [
   "POST /api/v1/access-keys",
   "GET /api/v1/access-keys",
@@ -79,7 +76,7 @@ const legacy: readonly string[] = [
 const stages = ["preview", "compatibility", "ga"];
 const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/** Every request may have these headers, even if the document does not name them. */
+/** Allowed in every request, even if the document omits them. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
 export interface ComparisonOptions {
@@ -145,7 +142,7 @@ function nameOf(parameter: JsonObject): string {
   return parameter.in === "header" ? name.toLowerCase() : name;
 }
 
-/** The document's paths may be relative to the path of its first server. */
+/** Paths may be relative to the first server's path. */
 function serverPrefix(root: JsonObject): string {
   const { url } = asObject(asArray(root.servers)[0]);
   if (typeof url !== "string" || Object.keys(asObject(root.paths)).some((path) => path.startsWith("/v1/"))) return "";

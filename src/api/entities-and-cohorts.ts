@@ -11,7 +11,7 @@ import { BrokenBody, saysJson } from "./json/json-text.ts";
 export interface ListRequest {
   /** 1 to 500; the service's default is 25. */
   readonly limit?: number;
-  /** The `next_page_token` of the previous page; omitted for the first page. */
+  /** The previous page's `next_page_token`; absent for the first page. */
   readonly pageToken?: string;
   /** Further query parameters. @assumed §4.3 rule 6 shows none: the service refuses unsupported parameters. */
   readonly filters?: readonly Pair[];

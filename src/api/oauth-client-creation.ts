@@ -1,5 +1,5 @@
-// Checks and builds the request that creates a client, and interprets the response (§4.2, §8). Commands check input
-// with this file, so it has no heavy imports.
+// Checks and builds a client's creation, and interprets its response (§4.2, §8). Commands check input with this file, so it has
+// no heavy imports.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt, Salvage } from "./call/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
@@ -59,17 +59,16 @@ function refuse(message: string, hint?: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** The journal keeps this body, so that every attempt sends the same bytes. */
+/** Kept in the journal, so that every attempt sends the same bytes. */
 export function creationBody({ service_account_id, scopes }: CreationRequest): string {
   return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
 }
 
 /**
- * All receipts for an idempotency key show the same client (§4.2 rule 2), so a difference means another client or other
- * rights.
- * @param known.id the client of earlier receipts for the key
+ * All receipts for an idempotency key show the same client (§4.2 rule 2): a difference means another client or other rights.
+ * @param known.id the client of earlier receipts
  * @param known.notIds clients that the new client replaces
- * @returns a description of the differences; undefined if there are none
+ * @returns the differences in words, or undefined
  */
 export function clientDifferences(
   client: Pick<OAuthClient, "id" | "service_account_id" | "scopes" | "status">,
@@ -109,7 +108,7 @@ function quotedValues(values: readonly string[]): string {
   return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** Maximum number of clients of a service account, including those that are being created or removed (§8). */
+/** Of a service account, including clients that are being created or removed (§8). */
 export const maxClients = 20;
 
 /** The decision table of §4.2. */
@@ -148,7 +147,7 @@ function decideByRefusal(attempt: Extract<Attempt<unknown>, { kind: "refused" }>
 
 const documented: ReadonlySet<string> = new Set(["active", "pending", "revoked", "disabled", "expired"]);
 
-/** The service may add statuses to those of §3.1 (§9 rule 3). */
+/** The service may add statuses (§9 rule 3). */
 export function isUndocumented({ status }: Pick<OAuthClient, "status">): boolean {
   return !documented.has(status);
 }

@@ -1,32 +1,32 @@
-// Sends the requests for OAuth clients, and checks the responses (§2.3, §3.1, §4.2, §8).
+// Requests for OAuth clients, with checked responses (§2.3, §3.1, §4.2, §8).
 import * as z from "zod/mini";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonOf } from "./call/caller.ts";
 import { segment } from "./call/request.ts";
 import { BrokenBody, type JsonBody } from "./json/json-text.ts";
 
-/** An OAuth client (§2.3). Unknown fields are allowed; documented fields must have their types. */
+/** §2.3. Unknown fields are allowed. */
 export const OAuthClient = z.looseObject({
   object: z.literal("oauth_client"),
   /** The resource id, not the client id of the token exchange. */
   id: z.string().check(z.minLength(1)),
   service_account_id: z.string(),
-  /** The client id of the token exchange; null while the client is pending. */
+  /** For the token exchange; null while the client is pending. */
   client_id: z.nullable(z.string().check(z.minLength(1))),
   scopes: z.array(z.string()),
   /** `active`, `pending`, `revoked`, `disabled`, `expired`, or a later addition. */
   status: z.string(),
   created_at: z.string(),
-  /** Present only in the response that completes the creation. */
+  /** Only in the response that completes the creation. */
   client_secret: z.optional(z.nullable(z.string())),
 });
 export type OAuthClient = z.infer<typeof OAuthClient>;
 
 export interface OAuthClients {
-  /** @param idempotencyKey the same key with the same body returns the same client's receipt */
+  /** @param idempotencyKey returns the same client's receipt for the same body */
   create(bodyText: string, idempotencyKey: string): Promise<Attempt<OAuthClient>>;
   get(id: string): Promise<Attempt<OAuthClient>>;
-  /** Safe to repeat. Only the status `revoked` confirms the revocation; the response may show another. */
+  /** Safe to repeat. Only the status `revoked` confirms it. */
   revoke(id: string): Promise<Attempt<OAuthClient>>;
 }
 

@@ -12,15 +12,15 @@ export interface Criteria {
   readonly request: AccessKeyRequest;
   /** True if the name ends with a random mark, so that only this entry's request can create a key of that name. */
   readonly marked: boolean;
-  /** Creation time of the entry, before its first request; milliseconds since 1970 by the service's clock. */
+  /** When the entry was created, before its first request; ms since 1970 by the service's clock. */
   readonly createdAfter: number;
-  /** Latest time at which a request was in progress; milliseconds since 1970 by the service's clock. */
+  /** When a request was last in progress; ms since 1970 by the service's clock. */
   readonly sentUntil: number;
   /** False if the entry's times may be wrong by any amount, and so rule out no key. */
   readonly isClockKnown: boolean;
-  /** Largest difference between two clocks that count as synchronized. */
+  /** Tolerated clock difference. */
   readonly skewMs: number;
-  /** Id of the creating user, if the journal or the list shows it. */
+  /** The creating user, if shown. */
   readonly userId?: string;
   readonly knownIds: ReadonlySet<string>;
   /** The profile's own key. A list without it is incomplete. */
@@ -28,12 +28,12 @@ export interface Criteria {
 }
 
 export type Search =
-  /** Only one key fits, and it is unused. `certain` is true if its name has the mark. */
+  /** One unused key fits; `certain` by its mark. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
-  /** The only key that fits has been used, so its secret is in use. */
+  /** The only key that fits has been used: someone has its secret. */
   | { readonly kind: "used"; readonly key: AccessKey }
   | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
-  /** `doubts` are reasons why absence proves nothing. Without doubts, no key was created. */
+  /** Why absence proves nothing; without doubts, no key was created. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
 export function findOrphan(rows: Rows, sought: Criteria, now: number): Search {
@@ -64,7 +64,7 @@ function scopeSet(scopes: readonly string[]): string {
   return JSON.stringify([...new Set(scopes)].sort());
 }
 
-/** Ignores differences below a second, because a service may not store fractions. */
+/** A service may not store fractions of a second. */
 function isSameTime(a: string | null, b: string | null): boolean {
   if (a === null || b === null) return a === b;
   return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;

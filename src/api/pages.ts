@@ -1,4 +1,4 @@
-// Fetches a list page by page (§4.3, §2.1), and checks each page before its rows are used.
+// Fetches a list's pages (§4.3, §2.1), each checked before its rows are used.
 import { setImmediate as turn } from "node:timers/promises";
 import { Failure } from "../errors.ts";
 import { gerundPhrase } from "./call/attempt.ts";
@@ -23,21 +23,21 @@ export interface PagesOptions {
   readonly limit?: number;
   /** Returns how many more rows the caller wants; 0 ends the list. */
   readonly left?: () => number;
-  /** An abort also aborts the current request, with the same reason. */
+  /** Aborts the current request with the same reason. */
   readonly interruption?: AbortSignal;
-  /** A verb phrase for failure messages, such as `list entities`. */
+  /** A verb phrase, such as `list entities`. */
   readonly what: string;
   readonly where?: string;
 }
 
 /**
- * Fetches pages until `has_more` is false or enough rows were read. Short and empty pages do not end the list.
- * @returns each page once it is checked; its rows are readable until the next page is requested
+ * Until `has_more` is false or enough rows were read. Short and empty pages do not end the list.
+ * @returns checked pages; rows are readable until the next request
  * @throws Failure `unreachable` after the valid pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
  */
 export async function* readPages(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
   const controller = new AbortController();
-  // The request's signal replaces the transport's, so interruptions must be forwarded.
+  // It replaces the transport's signal.
   const onInterruption = (): void => controller.abort(options.interruption?.reason);
   options.interruption?.addEventListener("abort", onInterruption, { once: true });
   if (options.interruption?.aborted) onInterruption();
@@ -45,7 +45,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
   if (options.pageToken !== undefined) seen.add(options.pageToken);
   const request = (pageToken: string | undefined, limit: number | undefined): Promise<RawPage> => {
     const page = fetchPage({ pageToken, limit, signal: controller.signal }).then(({ value }) => value);
-    // A caller that stops early does not wait for this page and ignores its failure.
+    // A caller that stops early ignores this page.
     page.catch(() => {});
     return page;
   };
@@ -57,7 +57,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
       const token = page.nextPageToken;
       const early =
         token !== null && !seen.has(token) && isNextWanted(page, options) ? request(token, options.limit) : undefined;
-      // Let undici send the request, which takes two turns of the event loop, before the consumer blocks the process.
+      // undici needs two turns to send the request, before the consumer blocks the process.
       if (early) for (let turns = 0; turns < 3; turns += 1) await turn();
       yield page;
       release(raw.body);
@@ -71,10 +71,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
   }
 }
 
-/**
- * Frees a page's memory immediately, because the garbage collector would let many pages accumulate. Has no effect in
- * Node 20, or for a short body, which may share its memory with other buffers.
- */
+/** Frees a page immediately, because garbage accumulates. Without effect in Node 20, and for short, shared buffers. */
 function release({ buffer }: Buffer): void {
   if (buffer.byteLength > Buffer.poolSize) (buffer as { transfer?(length: number): unknown }).transfer?.(0);
 }
@@ -132,10 +129,10 @@ function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "wh
 
 const maxRecent = 10_000;
 
-/** Detects repeated page tokens: cycles of up to 10,000 pages immediately, longer cycles by Brent's method. */
+/** Finds repeated page tokens: cycles up to 10,000 pages immediately, others by Brent's method. */
 export class SeenTokens {
   readonly #recent = new Set<string>();
-  /** Later tokens are compared with this token, which is replaced when the count reaches a power of two. */
+  /** Compared with later tokens; replaced at each power of two. */
   #anchor: string | undefined;
   #count = 0;
   #next = 1;
@@ -206,7 +203,7 @@ function scanRows(
   return { rows, end };
 }
 
-/** Checks the consistency rule of §2.1: a page has a token if and only if more rows exist. */
+/** §2.1: a page has a token if and only if more rows exist. */
 function checkEnvelope(envelope: ReadonlyMap<string, unknown>): Omit<ScannedPage, "rows"> {
   const nextPageToken = envelope.get("next_page_token");
   const hasMore = envelope.get("has_more");

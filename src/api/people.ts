@@ -1,4 +1,4 @@
-// Searches people and fetches memberships of the legacy contract (§4.4), whose responses are undocumented.
+// People and memberships of the legacy contract (§4.4), with undocumented responses.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
@@ -8,7 +8,7 @@ import { shell, flags } from "../next-step.ts";
 
 export interface PeopleSearch {
   readonly text?: string;
-  /** Query parameters that replace `text`, unless they are empty. */
+  /** Replace `text`, unless empty. */
   readonly params?: readonly Pair[];
 }
 

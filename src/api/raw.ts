@@ -1,5 +1,4 @@
-// Sends requests of `integ api` to any endpoint, without an entry in the journal. Checks path and headers, because each
-// request has a credential.
+// Sends `integ api` requests without a journal entry. Checks path and headers, because each has a credential.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller, CallRequest } from "./call/caller.ts";
@@ -7,7 +6,7 @@ import { type Advice, flags, shortFlags } from "../next-step.ts";
 
 export interface RawRequest {
   readonly method: CallRequest["method"];
-  /** Starts with /v1, /v1-reference or /api/v1; includes the query. */
+  /** From /v1, /v1-reference or /api/v1 on, with the query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
@@ -21,7 +20,7 @@ export interface RawAnswer {
 }
 
 export interface Raw {
-  /** Makes one attempt; accepts any success status and body. @throws Failure `usage` from `checkRaw` */
+  /** One attempt; any success status and body. @throws Failure `usage` from `checkRaw` */
   send(request: RawRequest): Promise<Attempt<RawAnswer>>;
 }
 
@@ -35,9 +34,9 @@ const headerHints: Readonly<Record<string, Advice>> = {
 };
 
 /**
- * @returns the contract that the path belongs to
- * @throws Failure `usage` for a path that a proxy or the service could read as another host or path, for a header that
- * only integ sets, and for the creation of a client without an idempotency key
+ * @returns the path's contract
+ * @throws Failure `usage` for a path that could be read as another host or path, a header that only integ sets, and a client's
+ * creation without an idempotency key
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method)) throw invalidValue("method", method, { hint: `Choose one of ${methods.join(", ")}.` });
@@ -81,7 +80,7 @@ function contractOf(path: string): "v1" | "legacy" {
   return match[1] === "api/v1" ? "legacy" : "v1";
 }
 
-/** Recognizes the path that creates OAuth clients in every spelling that the service may accept. */
+/** Creates OAuth clients, in any spelling that the service may accept. */
 function createsClient(path: string): boolean {
   const pathname = path.split("?", 1)[0]!;
   const plain = pathname.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -6,27 +6,24 @@ import type { Contract } from "../profiles/profile.ts";
 
 interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
   readonly configure: (command: Command) => Command<Args, Options>;
-  /**
-   * Asks at a terminal for a missing first argument. Returns undefined if there are no choices: the argument then stays
-   * missing.
-   */
+  /** Asks at a terminal for a missing first argument. @returns undefined without choices */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
-  /** At a terminal, integ reads the profile's credential for this contract before the first question. */
+  /** At a terminal, the credential for this contract is read before the first question. */
   readonly contract?: Contract;
-  /** All columns of integ's own result. integ refuses other `--fields` before it sends a request. */
+  /** All columns of integ's own result: other `--fields` are refused before a request. */
   readonly result?: readonly Column[];
-  /** These formats are available in addition to those of every command. */
+  /** In addition to those of every command. */
   readonly formats?: readonly Format[];
-  /** True if the command reports missing arguments instead of asking. */
+  /** Report missing arguments instead of asking. */
   readonly neverAsks?: true;
-  /** At a terminal, the output goes through the pager, because it may be long. */
+  /** Long output goes through the pager at a terminal. */
   readonly isPaged?: true;
   readonly run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
 }
 
 export type Verb = Definition<unknown[], Record<string, unknown>>;
 
-/** Checks the types of a definition, and erases them: the program treats all commands alike. */
+/** Checks a definition's types, then erases them. */
 export function defineVerb<Args extends unknown[], Options extends Record<string, unknown>>(
   definition: Definition<Args, Options>,
 ): Verb {
@@ -49,7 +46,7 @@ export function sharedOptions<Flags extends Record<string, unknown>>(
 
 export interface WholeTree {
   readonly root: DeclaredCommand;
-  /** Returns undefined for a noun, such as `keys`. */
+  /** @returns undefined for a noun, such as `keys` */
   readonly verbOf: (command: DeclaredCommand) => Verb | undefined;
 }
 

@@ -158,7 +158,7 @@ async function reportError(
   const exitCode = known?.exitCode ?? exitCodes.failed;
   if (known?.details.isReported === true) return exitCode;
   terminal.close();
-  terminal.freshErrLine();
+  terminal.startErrLine();
   terminal.writeErr(
     await render(error, { known, ...about, color: terminal.color.stderr, width: terminal.errWidth, exitCode }),
   );

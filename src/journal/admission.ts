@@ -1,5 +1,4 @@
-// Decides whether the intent of a change gets a new entry, resumes an existing entry, or is refused because of an
-// entry.
+// Decides whether a change gets a new entry, resumes an existing entry, or is refused because of one.
 import { Failure } from "../errors.ts";
 import {
   type Entry,
@@ -12,12 +11,12 @@ import {
 } from "./entry.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** A change before its admission to the journal, which gives it an id. */
+/** A change before its admission to the journal. */
 export interface Intent extends Omit<EntryIdentity, "id" | "idempotency_key" | "replaces" | "parent" | "created_at"> {
-  /** True if the API takes an idempotency key for this operation. */
+  /** True if the API takes an idempotency key. */
   readonly idempotent: boolean;
   readonly destination?: EntryProgress["destination"];
-  /** Id of the parent entry. An entry is resumed only if both its `parent` and its `replaces` equal the intent's. */
+  /** An entry is resumed only if both its `parent` and its `replaces` equal the intent's. */
   readonly parent?: string | null;
   readonly replaces?: string | null;
   readonly detail?: EntryProgress["detail"];
@@ -47,8 +46,8 @@ export function newEntry(intent: Intent, own: { id: string; key: string | null; 
 }
 
 /**
- * In a team's journal, the acting client identifies the account too, because profile ids are local to a machine. The
- * client of an API key is unknown, and counts as the same.
+ * In a team's journal, the acting client identifies the account, because profile ids are local to a machine. The client of an
+ * API key is unknown and counts as the same.
  */
 export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): boolean {
   if (entry.profile_id === intent.profile_id) return true;
@@ -65,7 +64,7 @@ export function entryOfKey(
   intent: Intent,
   { key, isShared }: { readonly key: string; readonly isShared: boolean },
 ): Entry | undefined {
-  // If two entries have the key, take the older one: its request was sent first.
+  // Of two entries with the key, the request of the older one was sent first.
   const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
   if (entry === undefined) return undefined;
   const isOther = !isSameAccount(entry, intent, isShared);
@@ -81,8 +80,8 @@ export function entryOfKey(
 }
 
 /**
- * Refuses an intent if the same request is unfinished with another profile or organization: the service would treat the two as
- * different requests (§4.2 rule 2) and create a second client.
+ * Refuses an intent if the same request is unfinished with another profile or organization: the service would create a second
+ * client (§4.2 rule 2).
  * @throws Failure `conflict`; nothing was sent
  */
 export function assertSameAccount(unfinished: readonly Entry[], intent: Intent, isShared: boolean): void {
@@ -121,7 +120,7 @@ export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isSh
     .toReversed();
 }
 
-/** A policy item does not share a creation with a typed command: each has its own destination. */
+/** A policy item and a typed command do not share a creation, because each has its own destination. */
 function isCreationOfOtherSource(entry: Entry, { operation, policy }: Intent): boolean {
   return operation.endsWith(".create") && (entry.policy === undefined) !== (policy === undefined);
 }

@@ -1,4 +1,4 @@
-// Defines how an entry records the destination of a secret, without the secret and without credentials.
+// Defines how an entry records the destination of a secret, without secrets or credentials.
 import * as z from "zod/mini";
 
 export type Fixed<T> = T extends readonly (infer U)[]
@@ -18,9 +18,9 @@ export type SecretFormat = z.infer<typeof Format>;
 
 const optionalText = z.optional(z.string());
 
-/** By these fields integ recognizes the content that it wrote to a file, profile or store. */
+/** Identify the content that integ wrote to a file, profile or store. */
 const contentFields = {
-  /** Random id of the machine's state folder; absent for a destination that every machine reaches. */
+  /** Random id of the machine's state folder; absent if every machine reaches the destination. */
   machine: optionalText,
   /** Keyed digest of the delivered secret, recorded before the write; a version if the store cannot be read. */
   proof: optionalText,
@@ -33,9 +33,9 @@ const Single = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("command"),
     mark: optionalText,
-    /** How the check command shows that the secret arrived: it prints the secret, or exits with 0. */
+    /** How the check command shows that the secret arrived. */
     check: z.optional(z.enum(["output", "exit"])),
-    /** Keyed digests of the delivered secret, and of the content that a person agreed to replace, if the check prints them. */
+    /** As in `contentFields`, if the check prints the secret. */
     proof: optionalText,
     consent: optionalText,
   }),
@@ -51,10 +51,7 @@ const Single = z.discriminatedUnion("kind", [
     kind: z.literal("file"),
     path: z.string(),
     as: Format,
-    /**
-     * These fields identify the reserved file. `born` is its creation time in nanoseconds, because inode numbers are
-     * reused.
-     */
+    /** These fields identify the reserved file. `born` is its creation time in ns, because inode numbers are reused. */
     device: optionalText,
     inode: optionalText,
     born: optionalText,
@@ -63,9 +60,8 @@ const Single = z.discriminatedUnion("kind", [
   }),
   z.object({
     kind: z.literal("store"),
-    /** The destination as `<scheme>:<address>`. */
     to: z.string(),
-    /** Other facts that identify the place, such as the server: never a secret or a credential. */
+    /** Other facts that identify the place, such as the server: no secret or credential. */
     facts: z.record(z.string(), z.string()),
     ...contentFields,
   }),
@@ -86,10 +82,10 @@ export type EntryDestination = Fixed<z.infer<typeof Destination>>;
 export type DestinationProgress = Extract<EntryDestination, { kind: "several" }>["places"][number];
 
 export const ConsentSchema = z.object({
-  /** The option or answer that gave consent, such as `--force`. */
+  /** The option or answer that gave the consent, such as `--force`. */
   by: z.string(),
   to: optionalText,
-  /** Digest or version of the replaced content. */
+  /** Of the replaced content. */
   digest: optionalText,
   version: optionalText,
 });

@@ -1,4 +1,4 @@
-// Defines an entry of the journal and pure rules about entries. No field holds a secret.
+// Defines a journal entry and pure rules about entries. No field holds a secret.
 import type * as z from "zod/mini";
 import type { Failure } from "../errors.ts";
 import { type NextCommand, shell, flags } from "../next-step.ts";
@@ -27,12 +27,12 @@ export type EntryState = (typeof unfinishedStates)[number] | (typeof settledStat
 
 const settled: ReadonlySet<string> = new Set(settledStates);
 
-/** An unknown state, from a newer program, counts as unfinished so that it is reported. */
+/** An unknown state, from a newer program, counts as unfinished. */
 export function isSettled(state: string): boolean {
   return settled.has(state);
 }
 
-/** @returns when the entry's next step is due, ISO 8601 UTC; undefined if it is due now */
+/** @returns ISO 8601 UTC; undefined if the next step is due now */
 export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): string | undefined {
   if (state === "waiting") return detail.overlap_until;
   return state === "open" && detail.in_flight !== true ? detail.put_off_until : undefined;
@@ -57,17 +57,17 @@ export function overlapEnd(detail: Entry["detail"], lastUsedAt?: string | null):
 
 type Sent = Pick<Entry, "state" | "attempts" | "detail">;
 
-/** True if a request may have arrived and its outcome is unknown, also after a crash before the response was recorded. */
+/** True if a request may have arrived and its outcome is unknown, for example after a crash. */
 export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">): boolean {
   return state === "unknown" || detail.in_flight === true;
 }
 
-/** True if the service refused every request of the entry with 429, so that no request had an effect. */
+/** True if the service refused every request with 429, so that none had an effect. */
 export function isDeferred({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
 
-/** True if the user gave the idempotency key: another program may have created the client with it and have its secret. */
+/** True if the user gave the idempotency key: another program may have used it and have the secret. */
 export function mayBeCreatedElsewhere({ operation, detail }: Pick<Entry, "operation" | "detail">): boolean {
   return operation === "oauth_client.create" && detail.own_key !== true;
 }
@@ -76,23 +76,21 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
   return !isSettled(entry.state) && !(Date.parse(dueAt(entry) ?? "") > nowMs);
 }
 
-/** This program reads and writes only this version of the record format. */
 export const formatVersion = 3;
 
-/** The data that integ needs to continue an entry; the schema explains each field. */
+/** What integ needs to continue an entry; the schema explains each field. */
 export type EntryDetail = Fixed<z.infer<z.ZodMiniObject<typeof detailShape>>>;
 
 export type ClientProof = NonNullable<EntryDetail["proof"]>;
 
 export type KeyExchange = NonNullable<EntryDetail["exchange"]>;
 
-/** These fields never change after the admission. */
+/** Never changes after the admission. */
 export interface EntryIdentity extends Omit<Fixed<JournalRecord["intent"]>, "operation"> {
   readonly id: string;
   readonly operation: Operation;
 }
 
-/** A step may change these fields. */
 export interface EntryProgress extends Omit<Fixed<JournalRecord["now"]>, "detail"> {
   readonly state: EntryState;
   readonly detail: EntryDetail;
@@ -103,7 +101,7 @@ export interface Entry extends EntryIdentity, EntryProgress {
   readonly sequence: number;
 }
 
-/** Detail fields that an operation's entry must have: the schema refuses a record without them. */
+/** Detail fields that an operation requires. */
 interface NeededDetail {
   readonly "oauth_client.rotate": "old_client";
   readonly "access_key.revoke": "key_id";
@@ -117,7 +115,7 @@ export function detailOf<O extends keyof NeededDetail>(
   return detail as ReturnType<typeof detailOf<O>>;
 }
 
-/** The largest difference between two clocks that count as synchronized. */
+/** The largest difference between clocks that count as synchronized. */
 export const clockSkewMs = 5 * 60_000;
 
 /** @returns milliseconds since 1970, by the service's clock if its offset is known */
@@ -134,7 +132,7 @@ export function attemptedPlaces(
   return isReplaced ? [...new Set([...places, `a state folder that was at ${place}`])] : places;
 }
 
-/** The machines and folders other than `here` that may keep a secret of the entry. */
+/** Machines and folders other than `here` that may keep a secret of the entry. */
 export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
@@ -152,7 +150,7 @@ export function nounOf(entry: Pick<Entry, "operation">): "client" | "key" {
   return kindOf(entry) === "oauth_client" ? "client" : "key";
 }
 
-/** True if the key was found by its name and creation time alone: it may be someone else's until a person confirms its id. */
+/** True if the key was found only by name and creation time: it may be someone else's until a person confirms its id. */
 export function isGuess({ detail }: Pick<Entry, "detail">): boolean {
   return detail.orphan_certain === false;
 }
@@ -177,7 +175,7 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "de
 
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
 
-/** Equal requests have the same key, even for different organizations; `isSameRequest` also compares the organization. */
+/** Unlike `isSameRequest`, ignores the organization. */
 export function requestKey(entry: Omit<RequestIdentity, "organization_id">): string {
   return JSON.stringify([entry.operation, entry.base_url, entry.service_version, entry.fingerprint]);
 }
@@ -192,7 +190,7 @@ export function keyName({ base_url, idempotency_key }: Pick<Entry, "base_url" | 
   return idempotency_key === null ? null : JSON.stringify([base_url, idempotency_key]);
 }
 
-/** An account without its profile: the machines of a team may have different names for the same profile. */
+/** An account without its profile: each machine of a team may name the profile differently. */
 export interface EntryAccount extends Pick<Entry, "base_url"> {
   readonly organization_id: string | null;
   /** The acting client; undefined for an API key, which does not name its client. */
@@ -205,13 +203,13 @@ export function isOfAccount(entry: Entry, { base_url, organization_id, principal
   return base_url === entry.base_url && isSameOrganization && isSameClient;
 }
 
-/** Ids of the clients and keys that an entry creates, changes or revokes, including a `client_id`. */
+/** Ids of the clients and keys that an entry creates, changes or revokes, `client_id` included. */
 export function resourcesOf({ resource_id, detail }: Pick<Entry, "resource_id" | "detail">): string[] {
   const { client_id, old_client, key_id, old_key } = detail;
   return [resource_id, client_id, old_client, key_id, old_key].filter((id) => typeof id === "string");
 }
 
-/** @returns the id of the client or key that a finished entry revoked or found revoked */
+/** @returns the client or key that a finished entry revoked or found revoked */
 export function revokedBy({ operation, state, resource_id, detail }: Entry): string | undefined {
   if (state !== "done") return undefined;
   if (operation === "oauth_client.revoke") return resource_id ?? undefined;
@@ -220,7 +218,7 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
   return operation === "access_key.rotate" ? detail.old_key : undefined;
 }
 
-/** Such a creation was not sent yet, its response was lost, or its process ended before it recorded the id. */
+/** True for a creation that was not sent, lost its response, or crashed before it recorded the id. */
 export function hasNoId(entry: Entry): boolean {
   return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
@@ -234,7 +232,7 @@ export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string
 }
 
 /**
- * The lost client or key of a replaced entry is confirmed revoked before the new entry's request is sent.
+ * A replacement's request is sent only after the lost client or key is revoked.
  * @returns the id of the replaced entry if a request was sent
  */
 export function revokedEntry({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
@@ -246,10 +244,10 @@ export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
   return detail.mode === "in_place";
 }
 
-/** The mark in a journal whose entries were moved to another journal. */
+/** Marks a journal whose entries were moved to another journal. */
 export interface MoveMark {
   readonly to: string;
-  /** True while the copy is in progress, when either journal may lack entries. */
+  /** While true, either journal may lack entries. */
   readonly isUnfinished: boolean;
 }
 

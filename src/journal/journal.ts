@@ -1,4 +1,4 @@
-// Implements the journal independent of its store: admission, leases, history, import, export, move, verify and prune.
+// Implements everything that does not depend on the journal's store: admission, leases, history, import, move, verify, prune.
 import { randomInt, randomUUID } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
@@ -30,22 +30,22 @@ export type { Condition, EscrowStore, Holder } from "./store.ts";
 /** An entry that only this process may change until it is released. */
 export interface EntryLease {
   readonly entry: Entry;
-  /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
+  /** Set if the last holder crashed: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
-  /** Records a step, durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
+  /** Durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
   record(change: Partial<EntryProgress>): Promise<Entry>;
-  /** True if each record is signed with a key of the journal; an untrusted entry permits no request. */
+  /** True if all records are signed with keys of the journal; an untrusted entry permits no request. */
   isTrusted(): Promise<boolean>;
-  /** Changes the entry in memory; the next `record` writes the change too. */
+  /** Changes the entry in memory; the next `record` saves the change. */
   note(change: Partial<EntryProgress>): void;
-  /** Releases the entry. Safe to repeat; never fails, so that it cannot hide the outcome of the work. */
+  /** Safe to repeat; never fails. */
   release(): Promise<void>;
 }
 
 export interface Admission {
   /**
-   * `resumed`: an unfinished entry of the same request that no running process holds. `same_key`: the entry, in any state, with
-   * the idempotency key that the user gave. Both send the request text that the entry stores.
+   * `resumed`: an unfinished entry of the same request, which no running process holds. `same_key`: an entry in any state with
+   * the user's idempotency key. Both send the entry's request text.
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;
@@ -53,12 +53,11 @@ export interface Admission {
 }
 
 export interface AdmissionChoice {
-  /** If true, no unfinished entry of the same request is resumed. */
+  /** Resume no unfinished entry of the same request. */
   readonly fresh?: boolean;
   readonly key?: string;
 }
 
-/** Ignores the user's key if the API takes none for the operation. */
 function requestOf(intent: Intent, { key, fresh = false }: AdmissionChoice) {
   return { intent, key: intent.idempotent ? key : undefined, fresh };
 }
@@ -74,16 +73,16 @@ interface JournalOptions {
 
 export class StoredJournal {
   readonly path: string;
-  /** True for a team's journal, which other machines change too. */
+  /** True for a team's journal. */
   readonly isShared: boolean;
   readonly digests: SecretDigests;
   readonly escrowDigests: SecretDigests;
-  /** Encrypted secrets, kept beside their entries until delivery. A journal in a file has none: only its machine could claim them. */
+  /** Encrypted secrets awaiting delivery. A journal in a file has none: only its own machine could claim them. */
   readonly escrow?: EscrowStore;
   readonly #store: Store;
   readonly #parts: Required<JournalOptions>;
   readonly #holds = new Set<Hold>();
-  /** Runs this process's admissions one at a time: if they ran concurrently, all but one would have to repeat. */
+  /** Concurrent admissions of this process would make each other repeat. */
   readonly #inTurn = inTurn();
 
   constructor(store: Store, { now, actor, waitMs = 10_000, keys }: JournalOptions) {
@@ -104,14 +103,14 @@ export class StoredJournal {
     return this.select({});
   }
 
-  /** @returns the matching entries, the newest first */
+  /** The newest first. */
   async select(filter: EntryFilter): Promise<Entry[]> {
     const found: Entry[] = [];
     for await (const entry of this.each(filter)) found.push(entry);
     return found;
   }
 
-  /** Streams the result of `select`, for large results and searches that end early. */
+  /** Streams the result of `select`. */
   async *each(filter: EntryFilter): AsyncIterable<Entry> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     if (left <= 0) return;
@@ -131,19 +130,19 @@ export class StoredJournal {
     }
   }
 
-  /** Also counts the entries of the archive. */
+  /** Includes the archive. */
   async count(): Promise<number> {
     let count = 0;
     for await (const _ of this.each({ all: true, archived: true })) count += 1;
     return count;
   }
 
-  /** @param id a complete id. @returns the steps of the entry, the oldest first */
+  /** @param id a complete id. @returns the oldest step first */
   history(id: string): Promise<Step[]> {
     return this.#reading(async () => (await this.recordsOf([id]))[0]!.records.map(({ content }) => stepIn(content)));
   }
 
-  /** @returns for each entry the actors of its steps: `user@host`, or the address of a CI run */
+  /** Actors of each entry's steps: `user@host`, or the address of a CI run. */
   async actors(ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const found = new Map<string, readonly string[]>();
     if (ids.length === 0) return found;
@@ -156,7 +155,7 @@ export class StoredJournal {
     });
   }
 
-  /** The records of each entry; none of an unknown one. @param ids complete ids */
+  /** An unknown entry has no records. @param ids complete ids */
   async recordsOf(ids: readonly string[]): Promise<EntryRecords[]> {
     const found = new Map<string, EntryRecords>();
     for await (const entry of this.#eachOrFailure(this.#store.records(ids))) found.set(entry.id, entry);
@@ -185,23 +184,23 @@ export class StoredJournal {
     }
   }
 
-  /** Runs work that writes records, now or later under a lease. @throws Failure if this machine cannot sign records */
+  /** For work that writes records now or later. @throws Failure if this machine cannot sign records */
   async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
   }
 
   /**
-   * Records an intent durably, or finds an existing entry of the same request, and leases the entry to the caller.
-   * @throws Failure `conflict` if the key belongs to another request, `secret_lost` or `undelivered` if an earlier entry of the same
-   * request needs attention first. Nothing was sent and nothing changed.
+   * Records an intent durably, or finds the entry of the same request, and leases it to the caller.
+   * @throws Failure `conflict` if the key belongs to another request; `secret_lost` or `undelivered` if an earlier entry of the
+   * request needs attention first. Nothing was sent or changed.
    */
   admit(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission> {
     const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(requestOf(intent, choice)));
     return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
-  /** Leases the entry that `admit` would resume, without writing a record. @returns undefined if no such entry is free */
+  /** Leases the entry that `admit` would resume, without a record. @returns undefined if no such entry is free */
   resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
     const request = requestOf(intent, choice);
     const attempt = async (): Promise<Admission | Busy | undefined> =>
@@ -229,7 +228,7 @@ export class StoredJournal {
       admission.assertSameAccount(unfinished, intent, this.isShared);
     }
     const hold = await this.#insert(intent, lookup.newest, key);
-    // Another process inserted an entry first: search again.
+    // Another process inserted an entry first.
     if (hold === undefined) return this.#admitNow(request);
     const ids = new Set(same.map(({ id }) => id));
     const alongside = lookup.unfinished.flatMap(({ entry, holder }) =>
@@ -238,7 +237,7 @@ export class StoredJournal {
     return { kind: "new", lease: this.#lease(hold, { isNew: true }), alongside };
   }
 
-  /** Resumes the entry with the user's key; without a key, the oldest unfinished entry that no running process holds. */
+  /** Resumes the entry with the user's key, or without a key the oldest unfinished entry that no running process holds. */
   async #resumeNow(lookup: LookupResult, request: AdmissionRequest): Promise<Admission | Busy | undefined> {
     const { intent, key, fresh } = request;
     if (key !== undefined) {
@@ -253,7 +252,7 @@ export class StoredJournal {
       const taken = await this.#store.take(entry.id);
       if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
-      // The holder finished the entry before this process took it: search again.
+      // The holder finished the entry meanwhile.
       await taken.release();
       return this.#resumeNow(await this.#look(request), request);
     }
@@ -291,7 +290,7 @@ export class StoredJournal {
   #lease(hold: Hold, { isNew = false } = {}): EntryLease {
     this.#holds.add(hold);
     let { entry, content } = hold;
-    // A failed append may have left part of a record, so the next record gets another number.
+    // A failed append may have left part of a record, so its number is not used again.
     let { sequence } = entry;
     let isReleased = false;
     let trusted = isNew ? Promise.resolve(true) : undefined;
@@ -304,7 +303,7 @@ export class StoredJournal {
       },
       record: async (change: Partial<EntryProgress>) => {
         if (isReleased) throw new Error(`journal entry ${entry.id} is recorded after its release`);
-        // Clocks of machines differ: a step is never earlier than its predecessor.
+        // Other machines' clocks may be ahead: a step is never earlier than its predecessor.
         const at = Math.max(this.#parts.now(), Date.parse(entry.updated_at) + 1);
         sequence += 1;
         const next = { ...entry, ...change, sequence, updated_at: new Date(at).toISOString() };
@@ -314,7 +313,7 @@ export class StoredJournal {
         ({ entry, content } = record);
         return entry;
       },
-      // Only the holder of the lease adds records, so the result does not change.
+      // Computed once, because only the holder adds records.
       isTrusted: () =>
         (trusted ??= this.recordsOf([entry.id]).then(
           ([own]) => own !== undefined && this.isSigned(own) && own.records.at(-1)?.content === content,
@@ -335,20 +334,20 @@ export class StoredJournal {
   }
 
   /**
-   * Takes an entry away from the holder that the user saw: that process can no longer record steps.
-   * @throws Failure `conflict` if the holder has changed; in a file, if its process runs or recorded a step recently
+   * Takes an entry from the holder that the user saw, which can no longer record steps.
+   * @throws Failure `conflict` if the holder has changed or, in a file, if it runs or recorded a step recently
    */
   async takeAway(id: string, seen: Holder | undefined): Promise<void> {
     const entry = await this.find(id);
     await this.#orFailure("lock an entry of the journal", "Nothing changed.", () => this.#store.takeAway(entry, seen));
   }
 
-  /** Extends every lease of this process to outlast one request. @throws Failure if a lease is lost: nothing may be sent */
+  /** Makes this process's leases outlast one request. @throws Failure if a lease is lost: nothing may be sent */
   async extendLeases(): Promise<void> {
     for (const hold of this.#holds) await hold.extend();
   }
 
-  /** True if all leases of this process are still valid; checked immediately before a request is sent. */
+  /** Checked immediately before each request. */
   holdsLeases(): boolean {
     return [...this.#holds].every((hold) => hold.isHeld());
   }
@@ -357,7 +356,7 @@ export class StoredJournal {
     return this.#eachOrFailure(this.#store.records());
   }
 
-  /** Like `records`. @throws Failure `conflict` for an untrusted entry that differs from what a person saw */
+  /** @throws Failure `conflict` for an untrusted entry that differs from what a person saw */
   async *recordsAsSeen(seen: readonly EntryRecords[]): AsyncIterable<EntryRecords> {
     const before = new Map(seen.map((entry) => [entry.id, entry]));
     for await (const entry of this.records()) {
@@ -366,14 +365,14 @@ export class StoredJournal {
     }
   }
 
-  /** Imports entries of another journal: all, or none. @throws Failure `conflict` if an entry contradicts this journal */
+  /** Imports all entries or none. @throws Failure `conflict` if an entry contradicts this journal */
   async merge(imported: ImportedEntries, options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, imported, options));
   }
 
-  /** Sets the mark of a move; undefined removes it. @throws Failure if an entry is leased, or the mark names another journal */
+  /** Undefined removes the mark. @throws Failure if an entry is leased, or the mark names another journal */
   async markMoved(moved: MoveMark | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
     return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
@@ -387,7 +386,7 @@ export class StoredJournal {
     ]);
   }
 
-  /** @returns the ids of entries that were edited, or have a record without a valid HMAC; all ids if this machine has no key */
+  /** @returns ids of entries that were edited or lack a valid HMAC; all ids if this machine has no key */
   async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const found = new Set<string>();
     if (ids.length === 0) return found;
@@ -397,12 +396,12 @@ export class StoredJournal {
     });
   }
 
-  /** True if the entry was not edited and each record has a valid HMAC. The entry may be of another journal. */
+  /** True if the entry was not edited and all its HMACs are valid. It may be of another journal. */
   isSigned({ records, mismatch }: EntryRecords): boolean {
     return mismatch === undefined && records.every((record) => this.#parts.keys.judge(record) === "valid");
   }
 
-  /** Signs all records of the entries that a person saw. @throws Failure `conflict` if one has changed, `usage` without a key */
+  /** Signs the records that a person saw. @throws Failure `conflict` if an entry has changed, `usage` without a key */
   trust(seen: readonly EntryRecords[]): Promise<void> {
     const work = async (tx: Transaction): Promise<void> => {
       const now = new Map((await tx.records(seen.map(({ id }) => id))).map((entry) => [entry.id, entry]));
@@ -415,7 +414,7 @@ export class StoredJournal {
     return this.#signing("update the journal", "The journal is as it was.", () => this.#store.exclusive(work));
   }
 
-  /** Every command reports this condition, which is cheaper to find than the results of `verify`. */
+  /** What every command reports; cheaper than `verify`. */
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }

@@ -1,11 +1,11 @@
-// Signs records with the machine's own key or a team's keys. A valid HMAC proves that the writer had the key.
+// Signs records with the machine's key or a team's keys.
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
 import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
 
-/** `unknown`: unsigned, or signed with a key that this machine lacks; `wrong`: the HMAC does not match the key that it names. */
+/** `unknown`: unsigned, or this machine lacks the key; `wrong`: the HMAC does not match the named key. */
 type Judgment = "valid" | "unknown" | "wrong";
 
 export interface Keys {
@@ -15,19 +15,19 @@ export interface Keys {
   readonly digests: SecretDigests;
   /** HMACs of texts in escrow. */
   readonly escrowDigests: SecretDigests;
-  /** @throws Failure `usage` if this machine cannot sign records or has a damaged key: it must not change the journal */
+  /** @throws Failure `usage` if this machine cannot sign records or has a damaged key */
   assertCanSign(): void;
 }
 
-/** Digests that recognize a delivered secret at its destination: HMACs under the journal's keys. */
+/** HMACs by which integ recognizes a delivered secret at its destination. */
 export interface SecretDigests {
-  /** @param text the destination's content. @throws Failure `usage` if there is no key and none can be made */
+  /** @throws Failure `usage` if there is no key and none can be made */
   of(text: string): string;
-  /** True if the digest was made from this text; false if not, or if this machine lacks the digest's key. */
+  /** False also if this machine lacks the digest's key. */
   fits(text: string, digest: string): boolean;
 }
 
-/** A machine without the team's keys can read the journal, but trusts no record and changes nothing. */
+/** Without the team's keys, a machine can read the journal, but trusts no record and changes nothing. */
 export function missingKeys(path: string): Keys {
   const refuse = (): never => {
     throw new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
@@ -61,11 +61,11 @@ export function newKey(): string {
 
 const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}`, "hex").slice(0, 8);
 
-/** The keys are read when the first record is signed or judged. The first key signs; all keys verify. */
+/** Read when the first record is signed or judged. The first key signs; all keys verify. */
 export interface KeySource {
   readonly read: () => readonly string[];
   readonly make?: () => string;
-  /** Keys that recognize digests of secrets, but verify no record. */
+  /** Keys for digests of secrets only. */
   readonly readEarlier?: () => readonly string[];
 }
 
@@ -86,7 +86,7 @@ export function keyRing({ read, make, readEarlier = () => [] }: KeySource): Keys
     const [actual, expected] = [Buffer.from(mac), Buffer.from(macOf(usedKey, text))];
     return actual.length === expected.length && timingSafeEqual(actual, expected) ? "valid" : "wrong";
   };
-  // Records never start with such a tag, and each use has its own, so an HMAC made for one use is invalid for another.
+  // An HMAC for one use must be invalid for another: each use has a tag, and no record starts with one.
   const digestsFor = (tag: string, earlier: () => readonly string[] = () => []): SecretDigests => ({
     of: (text) => hmac(`${tag}\0${text}`),
     fits: (text, digest) =>

@@ -1,43 +1,42 @@
-// Finds entries by a filter, by an id, or by the beginning of an id, without I/O.
+// Finds entries by a filter, an id, or the beginning of an id, without I/O.
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import { Failure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
 import { isObject, tryParseJson } from "../json.ts";
 
 export interface EntryFilter {
-  /** Include finished entries. Ignored if `states` is set. */
+  /** Include finished entries. Ignored with `states`. */
   readonly all?: boolean;
-  /** Include the archive. Entries selected by id are found there anyway. */
+  /** Include the archive, where entries selected by id are always found. */
   readonly archived?: boolean;
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;
-  /** Entries of one account, under any profile name. */
+  /** Under any profile name. */
   readonly account?: EntryAccount;
-  /** Entries with a step by this actor: a user, a host, `user@host` or the address of a CI run. */
+  /** A user, a host, `user@host` or the address of a CI run. */
   readonly actor?: string;
-  /** Entries that last changed at this time or later, ISO 8601 UTC. */
+  /** Time of the last change, ISO 8601 UTC. */
   readonly since?: string;
-  /** Entries admitted after the entry with this id. */
+  /** Admitted after the entry with this id. */
   readonly after?: string;
   readonly start?: string;
   readonly ids?: readonly string[];
   readonly parent?: string;
   readonly replaces?: string;
-  /** Entries that created, changed or revoked this client or key; matches a `client_id` too. */
+  /** A client or key that the entry created, changed or revoked; also a `client_id`. */
   readonly resource?: string;
   readonly item?: string;
-  /** Entries that create or adopt a client of this service account. */
+  /** The service account of a client that the entry creates or adopts. */
   readonly serviceAccount?: string;
   readonly limit?: number;
 }
 
-/** True if the filter excludes finished entries, so that they need not be read. */
 export function excludesFinished({ all, states }: EntryFilter): boolean {
   return states ? !states.some(isSettled) : all !== true;
 }
 
-/** True if the entry matches the filter, except for `actor`, which only the entry's records contain. */
+/** Ignores `actor`, which only records contain. */
 export function fits(entry: Entry, filter: EntryFilter): boolean {
   const { states, account, since = "", after = "", start = "", ids } = filter;
   const { id, state, updated_at } = entry;
@@ -59,7 +58,7 @@ const about = {
 
 const aboutNames = Object.keys(about) as (keyof typeof about)[];
 
-/** A team's journal indexes these words, `<field of the filter> <value>`. */
+/** The words that a team's journal indexes: `<field of the filter> <value>`. */
 export function wordsOfEntry(entry: Entry): string[] {
   return aboutNames.flatMap((name) => {
     const values: readonly unknown[] = about[name](entry);
@@ -77,12 +76,12 @@ function serviceAccountOf({ operation, request_text }: Entry): string | undefine
   return isObject(read) && typeof read.service_account_id === "string" ? read.service_account_id : undefined;
 }
 
-/** Crockford's base 32 in ASCII order. It lacks the letters i, l, o and u, which are easily misread. */
+/** Crockford's base 32 in ASCII order, without i, l, o and u. */
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeDigits = 6;
 const randomDigits = 4;
 const randomSpan = 32 ** randomDigits;
-/** 2025-01-01 in seconds: six digits of seconds last 34 years from then. */
+/** 2025-01-01 in seconds; six digits last 34 years. */
 const epochSeconds = 1_735_689_600;
 
 export const idPattern = /^[0-9a-hjkmnp-tv-z]{10}$/;
@@ -96,8 +95,8 @@ export function idOf(value: number): string {
 }
 
 /**
- * A new id of ten characters: seconds, then a random number below 2^20. It is always above `newest` (the journal's highest id),
- * even within one second or after the clock was set back, so that ids sort by admission.
+ * Ten characters: seconds, then a random number below 2^20. Always above `newest`, even within one second or after the clock
+ * was set back, so that ids sort by admission.
  */
 export function newEntryId(nowMs: number, options: { random: number; newest?: string }): string {
   const seconds = Math.max(0, Math.floor(nowMs / 1000) - epochSeconds);

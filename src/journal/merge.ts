@@ -1,4 +1,4 @@
-// Imports entries into a journal: adds the records that the journal lacks.
+// Imports the records that a journal lacks.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import { journalMovedFailure } from "./admission.ts";
@@ -9,7 +9,7 @@ import type { NewRecord, Store, Transaction } from "./store.ts";
 
 export type ImportedEntries = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
 
-/** `extended` counts the entries that got new records. */
+/** `extended` counts entries that got new records. */
 export interface Merged {
   readonly added: number;
   readonly extended: number;
@@ -17,9 +17,9 @@ export interface Merged {
 }
 
 export interface MergeOptions {
-  /** The import is a move: the target may have the mark of an earlier move, and this journal's key signs all records. */
+  /** Accept the mark of an earlier move, and sign all records with this journal's key. */
   readonly isMove?: boolean;
-  /** Ids of entries whose records the user trusts: this journal's key signs them. */
+  /** Ids of entries that the user trusts: this journal's key signs their records. */
   readonly trusted?: ReadonlySet<string>;
 }
 
@@ -41,7 +41,7 @@ export async function mergeInto(
   { isMove = false, trusted }: MergeOptions,
 ): Promise<Merged> {
   const batches = inBatches(imported);
-  // Read the first batch before taking the lock, because reading a long journal takes time.
+  // Reading a long journal takes time, so the first batch is read before the lock is taken.
   const first = await batches.next();
   return store.exclusive(async (tx) => {
     if (!isMove && tx.moved !== undefined) throw journalMovedFailure(store.path, tx.moved);
@@ -98,7 +98,7 @@ function contradictionFailure(id: string, what: string): Failure {
   });
 }
 
-/** Refuses two entries with the same idempotency key. @param seen entry ids by idempotency key, of all batches so far */
+/** @throws Failure if two entries have the same idempotency key. @param seen entry ids by key, of all batches so far */
 async function assertUniqueKeys(tx: Transaction, changes: readonly Change[], seen: Map<string, string>): Promise<void> {
   const names = changes.flatMap(({ entry }) => keyName(entry) ?? []);
   for (const entry of names.length === 0 ? [] : await tx.ofKeys(names)) seen.set(keyName(entry)!, entry.id);

@@ -6,7 +6,7 @@ import { machineKey } from "./file/machine-key.ts";
 import { type Journal, StoredJournal } from "./journal.ts";
 import { keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 
-/** A file of this machine, or the server of a team's journal. */
+/** A file, or the server of a team's journal. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
 
 export interface JournalParts {
@@ -16,14 +16,14 @@ export interface JournalParts {
   readonly stateDir: string;
   readonly team: {
     readonly env: Readonly<Record<string, string | undefined>>;
-    /** Output of the profile's command for the team's keys; undefined without a command. */
+    /** Runs the profile's command for the team's keys; undefined without a command. */
     readonly printedKeys?: () => Promise<string | undefined>;
     readonly requestMs: number;
     readonly leaseMs: number;
   };
 }
 
-/** The first use of the journal reads the file or connects to the server. */
+/** Reads no file and opens no connection before the journal is used. */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
   const machine = machineKey(parts.stateDir);
   const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY");
@@ -34,21 +34,18 @@ export async function openJournal({ place, team, ...parts }: JournalParts): Prom
   const { openTeamStore } = await import("./postgres/postgres-store.ts");
   const store = openTeamStore({ ...team, actor: parts.actor, address: place.address });
   const given = typed ?? keysIn(await team.printedKeys?.(), `What ${flags.journalKeyCommand} of the profile printed`);
-  // Before a move to a team's journal, this machine made its digests of delivered secrets with its own key.
+  // The machine's own key made the digests of secrets delivered before a move to a team's journal.
   const keys =
     given === undefined ? missingKeys(store.path) : keyRing({ read: () => given, readEarlier: machine.read });
   return new StoredJournal(store, { ...parts, keys });
 }
 
-/** An invalid list must end the command before it sends a request, so the keys are parsed now. */
+/** Parses now, because an invalid list must end the command before a request. */
 function keysIn(list: string | undefined, where: string): string[] | undefined {
   return list ? parseKeys(list, where) : undefined;
 }
 
-/**
- * Creates all tables of a team's journal, or none.
- * @returns a new key if this call created the tables; integ does not store the key
- */
+/** Creates all tables of a team's journal or none. @returns a new key if they did not exist; integ does not store it */
 export async function initJournal({ place, team: { env }, actor }: JournalParts) {
   if ("path" in place)
     throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {

@@ -1,8 +1,8 @@
-// Selects the entries that may be removed: finished and old, without a client or key that may still be valid.
+// Selects entries that may be removed: finished and old, without a client or key that may still be valid.
 import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 interface PruneChoice {
-  /** Only entries that last changed before this time, ISO 8601 UTC. */
+  /** Maximum time of the last change, ISO 8601 UTC. */
   readonly before: string;
   readonly leased: ReadonlySet<string>;
   /** Also remove entries whose client or key may still be valid. */
@@ -10,7 +10,7 @@ interface PruneChoice {
   readonly isOfAnyAge?: boolean;
 }
 
-/** An id is unique within its base URL. */
+/** Ids are unique within a base URL. */
 function uniqueIds({ base_url }: Entry, resource: string | null | undefined): string[] {
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
@@ -21,9 +21,9 @@ function createdBy(entry: Entry): string[] {
 }
 
 /**
- * Selects the entries that may be removed. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed
- * together or not at all. The entry of a revocation stays while the entry that created the client or key stays. A rotation stays
- * while an in-place rotation of the same key is unfinished, because it shows that the unfinished rotation is out of date.
+ * Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all. A revocation's entry
+ * stays with the entry that created the client or key. A rotation stays while an in-place rotation of the same key is
+ * unfinished, because it shows that the unfinished one is out of date.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const revoked = new Set(entries.flatMap((entry) => uniqueIds(entry, revokedBy(entry))));
@@ -41,14 +41,14 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
     removable,
     /** Entries to remove although their client or key may still be valid. */
     live: entries.filter((entry) => removable.has(entry.id) && isLive(entry)),
-    /** Entries that stay only because their client or key may be valid. */
+    /** Entries that only stay because their client or key may be valid. */
     keptLive: entries.filter((entry) => aged.has(entry.id) && !removable.has(entry.id) && isLive(entry)),
   };
 }
 
 /**
- * Ids of the entries that may move to the archive: all that `prunable` could remove at any age. The entry that created a policy
- * item's client or key stays while a successor that does not name the item stays: the policy finds the successor through it.
+ * Ids of all entries that `prunable` could remove at any age, except the entry that created a policy item's client or key if a
+ * successor without the item stays: the policy finds the successor through it.
  */
 export function archivable(
   entries: readonly Entry[],
@@ -62,7 +62,7 @@ export function archivable(
   const staying = new Set<Entry>();
   for (const entry of entries) {
     if (removable.has(entry.id) || isOfItem(entry)) continue;
-    // Follow the rotations without an item back to the entry that names the item.
+    // Go back through rotations without an item to the entry that names it.
     const chain = new Set<Entry>();
     for (let at = predecessorOf(entry); at !== undefined && at !== entry && !chain.has(at); at = predecessorOf(at)) {
       chain.add(at);
@@ -76,7 +76,7 @@ export function archivable(
 
 function removableIds(entries: readonly Entry[], mayRemove: (entry: Entry) => boolean): Set<string> {
   const creators = new Map(entries.flatMap((entry) => createdBy(entry).map((name) => [name, entry.id])));
-  // For each entry, the entries that must stay if it stays.
+  // Maps an entry to those that must stay if it stays.
   const dependents = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
   for (const entry of entries) {
     for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {
@@ -87,7 +87,7 @@ function removableIds(entries: readonly Entry[], mayRemove: (entry: Entry) => bo
     for (const name of uniqueIds(entry, revokedBy(entry))) dependents.get(creators.get(name) ?? "")?.push(entry.id);
   }
   const staying = new Set(entries.filter((entry) => !mayRemove(entry)).map(({ id }) => id));
-  // The loop includes ids that are added to the set during iteration.
+  // Also visits ids that are added during the iteration.
   for (const id of staying) for (const other of dependents.get(id) ?? []) staying.add(other);
   return new Set([...dependents.keys()].filter((id) => !staying.has(id)));
 }

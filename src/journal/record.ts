@@ -13,33 +13,33 @@ import { tryParseJson } from "../json.ts";
 
 export interface Finding {
   readonly severity: "problem" | "warning";
-  /** A file with line and offset, or an entry. */
+  /** A file, line and offset, or an entry. */
   readonly where: string;
   readonly message: string;
 }
 
-/** In an unsigned record, `mac` is empty. */
+/** `mac` is empty in an unsigned record. */
 export interface Signed {
   readonly content: string;
   readonly mac: string;
 }
 
-/** `records` starts with the oldest record. */
+/** The oldest record first. */
 export interface EntryRecords {
   readonly id: string;
   readonly records: readonly Signed[];
-  /** True if a record was already missing when the file was last rewritten. */
+  /** A record was already missing when the file was last rewritten. */
   readonly hasKnownGap?: boolean;
-  /** A description of how the entry's row contradicts its records. */
+  /** How the entry's row contradicts its records. */
   readonly mismatch?: string | undefined;
 }
 
-/** The start of every line. It cannot occur inside a JSON string, where quotes are escaped. */
+/** Cannot occur inside a JSON string, where quotes are escaped. */
 export const recordStart = '{"sum":"';
 const sumDigits = 16;
 const bodyStart = recordStart.length + sumDigits + 2; // 2 is the length of `",`
 
-/** Records are parsed only up to their state, and lines of another format only up to their version. */
+/** Records are parsed up to their state, lines of other formats up to their version. */
 type Line = { readonly sum: string } & (
   | ({ readonly kind: "header" } & HeaderFacts)
   | { readonly kind: "foreign"; readonly format: number }
@@ -71,7 +71,7 @@ export interface HeaderFacts {
   readonly gaps?: readonly string[] | undefined;
 }
 
-/** `file` is a random name, which changes when the journal is rewritten. */
+/** `file` is a random name, new at each rewrite. */
 export function headerLine({ file, createdAt, ...facts }: HeaderFacts & { file: string; createdAt: string }): string {
   const all = { journal: "integ", ...facts, file, created_at: createdAt };
   return lineOf(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
@@ -82,8 +82,7 @@ const recordHead =
 const longestHead = 300;
 
 /**
- * Reads a line without its newline. The checksum covers every byte after it, so that any flipped bit is detected. Every later
- * format must have the checksum and the version at the same place.
+ * Checks the checksum over all later bytes. Every later format must have the checksum and version at the same place.
  * @returns undefined if the line is damaged
  */
 export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | undefined {
@@ -103,7 +102,7 @@ export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | u
   return { kind: "header", sum, ...(tryParseJson(bytes.toString("utf8", start, end)) as HeaderFacts) };
 }
 
-/** Reads the start of a record's line, without a check of its checksum. */
+/** Does not check the checksum. */
 export function headIn(line: Buffer): { readonly id?: string; readonly state?: string } {
   const [, , , id, , state] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { id, state };
@@ -119,12 +118,12 @@ export function recordHash(content: string): string {
   return hash("sha256", content, "hex");
 }
 
-/** A digest of all records of an entry, which shows if the entry has changed. */
+/** Shows if the entry has changed. */
 export function historyHash(records: readonly Signed[]): string {
   return recordHash(records.map(({ content }) => recordHash(content)).join(""));
 }
 
-/** A request that was sent has no end until the next record. */
+/** A sent request has no end until the next record. */
 function resultOf(entry: Entry, before: Entry | undefined): JournalRecord["result"] {
   const at = entry.updated_at;
   if (before === undefined) return { step: "admit", begin: at, end: at };
@@ -136,7 +135,7 @@ function picked(entry: Entry, keys: readonly (keyof Entry)[]): Partial<Entry> {
   return Object.fromEntries(keys.map((key) => [key, entry[key]]));
 }
 
-/** `prev` is the hash of the previous record, and `before` is the entry as that record left it. */
+/** @param before the entry after its previous record; `prev` is that record's hash */
 export function recordContent(
   entry: Entry,
   { by, prev = "", before }: { readonly by: Actor; readonly prev?: string; readonly before?: Entry },
@@ -164,17 +163,14 @@ export function entryIn(content: string): Entry | undefined {
   return record && entryOf(record);
 }
 
-/**
- * Reads a finished entry, and checks only that it has an intent and a detail: searches read thousands of them. `entryIn` checks
- * the whole schema.
- */
+/** Checks only that there are an intent and a detail, because searches read thousands of entries; `entryIn` checks the schema. */
 export function finishedEntryIn(content: string): Entry | undefined {
   const record = tryParseJson(`{${content}}`) as Partial<JournalRecord> | undefined;
   const isEntry = typeof record?.intent?.request_text === "string" && typeof record.now?.detail === "object";
   return isEntry ? entryOf(record as JournalRecord) : undefined;
 }
 
-/** Unknown states and operations, from a newer program, are kept. */
+/** Keeps unknown states and operations of a newer program. */
 function entryOf({ id, n, state, at, intent, now }: JournalRecord): Entry {
   return { id, ...intent, ...now, state, updated_at: at, sequence: n } as Entry;
 }
@@ -191,7 +187,7 @@ export function stepIn(content: string): Step {
   return { at, state, actor: by, destination: now?.destination ?? undefined };
 }
 
-/** @returns the index of the first record that does not follow its predecessor; negative if all records do */
+/** @returns the index of the first record that does not follow its predecessor; negative if there is none */
 export function brokenStep(records: readonly Signed[]): number {
   return records.findIndex(({ content }, at) => {
     const before = records[at - 1];

@@ -1,5 +1,5 @@
-// Compares rotations of the same client or key. Only one of two concurrent rotations continues, and a rotation in place
-// is out of date once a later rotation has replaced the key's secret.
+// Compares rotations of the same client or key. Only one of two concurrent rotations continues, and a later rotation of a key
+// makes an earlier rotation in place useless.
 import { Failure } from "../errors.ts";
 import type { Intent } from "./admission.ts";
 import { type Entry, isInPlace, isSettled, mayHaveArrived, rotatedBy } from "./entry.ts";
@@ -14,12 +14,12 @@ export async function rotationsOf(journal: Entries, of: AnyRotation): Promise<En
   return all.filter((entry) => entry.base_url === of.base_url && rotatedBy(entry) === old);
 }
 
-/** `precedingRotation` needs the rotations that had finished before the admission. */
+/** `precedingRotation` needs the rotations that were finished before the admission. */
 export async function settledRotations(journal: Entries, of: AnyRotation): Promise<ReadonlySet<string>> {
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
 
-/** @returns the finished rotation that replaced this client or key; undefined if there is none, or the journal cannot be read */
+/** @returns the finished rotation that replaced this client or key; undefined without one or if the journal is unreadable */
 export async function rotationFrom(journal: Entries, id: string): Promise<Entry | undefined> {
   const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
     if (error instanceof Failure) return [];
@@ -31,7 +31,7 @@ export async function rotationFrom(journal: Entries, id: string): Promise<Entry 
   );
 }
 
-/** In these states, an entry has changed no credential in use. */
+/** States of entries that have changed no credential in use. */
 const ineffectiveStates: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
 
 /** Ignores creations without effect, and replacements of a creation that is unfinished or done. */
@@ -43,7 +43,7 @@ export async function currentChild(journal: Pick<Journal, "select">, rotation: E
   return children.find((entry) => !ineffectiveStates.has(entry.state) && !counts(entry.replaces));
 }
 
-/** A team's journal records its holders; a journal in a file only has locks. */
+/** A journal in a file has no records of holders, only locks. */
 export async function hasHolder(journal: Journal, id: string): Promise<boolean> {
   if (journal.isShared) return (await journal.holders()).has(id);
   const lease = await journal.tryLease(id);
@@ -57,14 +57,14 @@ export async function activeEarlierRotation(journal: Journal, entry: Entry): Pro
   return undefined;
 }
 
-/** How long to wait for the first step of a concurrent rotation, which may have started before this entry was recorded. */
+/** How long to wait for a concurrent rotation's first step, which may precede this entry's record. */
 const firstStepLimitMs = 5000;
 
 export interface Concurrency {
   readonly clock: { elapsed(): number; sleep(ms: number): Promise<void> };
   readonly wasActive: boolean;
   readonly settledBefore: ReadonlySet<string>;
-  /** With `--new`, an unfinished rotation that no process works on is ignored. */
+  /** `--new`: ignore an unfinished rotation that no process works on. */
   readonly fresh?: boolean | undefined;
 }
 
@@ -83,18 +83,18 @@ async function checkPrecedence(
   { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: Concurrency },
 ): Promise<Entry | undefined> {
   const { wasActive, settledBefore, fresh = false, clock } = about;
-  // The other rotation was faster if it finished after this process looked, or revoked the credential that this process saw active.
-  // A rotation in place has changed the key's secret even if its receipt was not as expected.
+  // The other finished after this process looked, or revoked the credential that this process saw active. A rotation in place
+  // changed the secret even if its receipt was unexpected.
   const wasFaster = ({ id, state, detail }: Entry): boolean =>
     (state === "done" || (state === "unusable" && detail.mode === "in_place")) &&
     (!settledBefore.has(id) || (wasActive && detail.mode !== "in_place" && detail.keep_old !== true));
   if (isSettled(other.state)) return wasFaster(other) ? other : undefined;
   // With `--new`, two replacements may both continue.
   if (fresh && !isInPlace(own) && !isInPlace(other)) return undefined;
-  // The replacement will revoke the key, which makes a rotation in place useless.
+  // The replacement will revoke the key.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
-    // If no process works on the other rotation, the user may have started `own` to replace it.
+    // Without a process, the other rotation may be the one that the user replaces by `own`.
     if (!(await hasHolder(journal, other.id))) {
       const [now] = await journal.select({ all: true, ids: [other.id] });
       return now && wasFaster(now) ? now : undefined;
@@ -108,8 +108,8 @@ async function checkPrecedence(
 }
 
 /**
- * Waits for the next step of a rotation with a higher id, which shows if that rotation gives way or continues. In a team's
- * journal, its process may not have seen this entry.
+ * Waits for the next step of a rotation with a higher id, which shows if it gives way: in a team's journal, its process may
+ * not have seen this entry.
  */
 async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency["clock"]): Promise<Entry | undefined> {
   const endMs = clock.elapsed() + firstStepLimitMs;
@@ -122,9 +122,9 @@ async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency
 }
 
 /**
- * Finds a later rotation of the same key. After it, a rotation in place must not repeat its request, which would replace the
- * later secret, nor deliver its own secret, which no longer works. If its own secret may be kept, only a later rotation that
- * certainly changed the secret counts.
+ * @returns a later rotation of the same key. After it, a rotation in place must not repeat its request, which would replace
+ * the later secret, nor deliver its own secret, which no longer works. If its own secret may be kept, the later rotation counts
+ * only if it certainly changed the secret.
  */
 export async function laterRotation(
   journal: Entries,
@@ -138,12 +138,12 @@ export async function laterRotation(
   return all.find((later) => later.id > entry.id && (mayBeKept ? hasChanged(later) : mayHaveChanged(later)));
 }
 
-/** With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used. */
+/** An unexpected receipt: a rotation in place may have changed the secret, a replacement was not used. */
 function mayHaveChanged(later: Entry): boolean {
   return !ineffectiveStates.has(later.state) && (later.state !== "unusable" || isInPlace(later));
 }
 
-/** True if the rotation in place may have replaced the key's secret, because the service did not refuse all its requests. */
+/** False if the service refused all requests of the rotation in place. */
 export function mayHaveSuperseded(later: Entry, key: string | null): boolean {
   if (!isInPlace(later) || rotatedBy(later) !== key) return false;
   return mayHaveChanged(later) && (later.state !== "open" || mayHaveArrived(later));

@@ -1,4 +1,4 @@
-// Defines the interface of the journal's stores; journal.ts implements all other behavior once.
+// Defines the interface of the journal's stores; journal.ts implements all other behavior.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { shell } from "../next-step.ts";
@@ -10,12 +10,12 @@ import type { EntryRecords, Finding, Signed } from "./record.ts";
 
 export const nothingSent = "Nothing was sent and nothing changed.";
 
-/** The result of an attempt to take an entry or the file that a running process holds. */
+/** A running process holds the entry or file. */
 export class Busy {
-  /** The failure after `waitedMs` of waiting; `meaning` defaults to "nothing was sent". */
+  /** @param meaning defaults to "nothing was sent" */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
 
-  /** @param about.entry set if a person may take the entry away, because this machine cannot see the holder's process */
+  /** @param about.entry set if a person may take it away, because this machine cannot see the holder's process */
   constructor(
     what: string,
     { kind, entry, by }: { readonly kind: FailureKind; readonly by: string; readonly entry?: string | undefined },
@@ -32,21 +32,18 @@ export class Busy {
   }
 }
 
-/** Milliseconds until the next attempt: doubles, with jitter so that waiting processes do not retry at the same time. */
+/** Doubles each round, with jitter so that waiting processes do not retry together. */
 function backoffMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
 }
 
-/**
- * Repeats the attempt until it is not busy. Holds no lock between attempts, and other work of this process continues.
- * @throws Failure that names the holder
- */
+/** Holds no lock between attempts; other work of this process continues. @throws Failure that names the holder */
 export async function waitUntilFree<T>(
   attempt: () => T | Busy | Promise<T | Busy>,
   { waitMs, meaning }: { readonly waitMs: number; readonly meaning?: string | undefined },
 ): Promise<T> {
-  // Read the clock only before a wait: `performance` loads ten modules of Node.
+  // Read only before a wait: `performance` loads ten modules of Node.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const result = await attempt();
@@ -69,13 +66,13 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
 
 export interface Holder extends Actor {
   readonly pid: number;
-  /** ISO 8601 UTC by the server's clock, like `until`. */
+  /** By the server's clock, ISO 8601 UTC, like `until`. */
   readonly since: string;
-  /** End of the lease, unless it is extended. */
+  /** Unless the lease is extended. */
   readonly until: string;
 }
 
-/** `entry` is the entry after the record. */
+/** `entry` is its state after the record. */
 export interface NewRecord extends Signed {
   readonly entry: Entry;
 }
@@ -83,38 +80,38 @@ export interface NewRecord extends Signed {
 export interface Hold {
   readonly entry: Entry;
   readonly content: string;
-  /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
+  /** Set if the last holder crashed: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
   /** Durable once the promise is fulfilled. @throws Failure if another process has taken the entry */
   append(record: NewRecord): Promise<void>;
   isHeld(): boolean;
-  /** Extends the lease to outlast one request. @throws Failure if another process has taken the entry */
+  /** Makes the lease outlast one request. @throws Failure if another process has taken the entry */
   extend(): Promise<void>;
   /** Safe to repeat; never fails. */
   release(): Promise<void>;
 }
 
 export interface LookupResult {
-  /** At least the unfinished entries of the same request, the newest first, with their holders. */
+  /** At least those of the same request, the newest first. */
   readonly unfinished: readonly { readonly entry: Entry; readonly holder: Holder | undefined }[];
   readonly ofKey: readonly Entry[];
-  /** The highest id in the journal; empty without entries. */
+  /** The highest id; empty without entries. */
   readonly newest: string;
 }
 
-/** An atomic and isolated change of many entries. */
+/** Atomic and isolated. */
 export interface Transaction {
   readonly moved: MoveMark | undefined;
-  /** Sets the mark of a move; undefined removes it. */
+  /** Undefined removes the mark. */
   mark(moved: MoveMark | undefined): Promise<void>;
-  /** The records of these entries. A missing entry has no records, or is left out. */
+  /** A missing entry has no records, or is left out. */
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
-  /** Entries with these idempotency keys, as named by `keyName`. */
+  /** @param keys as named by `keyName` */
   ofKeys(keys: readonly string[]): Promise<readonly Entry[]>;
   leased(): Promise<ReadonlySet<string>>;
   entries(): Promise<readonly Entry[]>;
   append(records: readonly NewRecord[]): Promise<void>;
-  /** Replaces the HMACs of an entry's records, the oldest first. In PostgreSQL, also restores the entry's row from its newest record. */
+  /** Replaces the HMACs, the oldest first. In PostgreSQL, also restores the entry's row from its newest record. */
   sign(id: string, records: readonly Signed[]): Promise<void>;
   remove(ids: ReadonlySet<string>): Promise<void>;
 }
@@ -129,10 +126,7 @@ export interface EscrowStore {
 
 export interface Condition {
   readonly damagedPlaces: number;
-  /**
-   * True if the file exists and is empty: a person emptied it, or the process that created it crashed before its first
-   * record.
-   */
+  /** The file exists and is empty: emptied by a person, or left by a crash before the first record. */
   readonly isEmptied: boolean;
   readonly moved: MoveMark | undefined;
 }
@@ -140,28 +134,22 @@ export interface Condition {
 export interface Store {
   readonly path: string;
   readonly escrow?: EscrowStore;
-  /** May also return entries that do not match. The newest entry comes first. */
+  /** The newest first; may include entries that do not match. */
   select(filter: EntryFilter): AsyncIterable<Entry>;
-  /** The entry with the lowest id comes first. @param ids only these entries */
+  /** The lowest id first. @param ids only these entries */
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
-  /** Finds the entries that an admission has to consider. @param key as named by `keyName` */
+  /** Finds the entries that an admission considers. @param key as named by `keyName` */
   look(intent: Intent, key: string | null): Promise<LookupResult>;
-  /**
-   * Inserts and holds a new entry.
-   * @returns undefined if the journal has an entry after `newest`, which may be of the same request
-   */
+  /** Also takes the entry. @returns undefined if an entry after `newest` may be of the same request */
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
   take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
-  /**
-   * Runs work while no other process can change the journal, and writes its changes atomically.
-   * @param isTrial writes no changes
-   */
+  /** No other process can change the journal meanwhile; the changes are atomic. @param isTrial writes no changes */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   verify(): Promise<readonly Finding[]>;
-  /** Turns an error of the store into a Failure; other errors stay unchanged. @param action such as `read the journal` */
+  /** @param action such as `read the journal`. @returns a Failure; errors of other kinds unchanged */
   failure(error: unknown, action: string, meaning?: string): unknown;
   close(): void;
 }

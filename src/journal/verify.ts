@@ -1,5 +1,4 @@
-// Lists the findings of `journal verify` in the records of any journal: edited, removed or moved records, and
-// contradictions.
+// Lists the findings of `journal verify` in the records of any journal: edited, removed or moved records, contradictions.
 import { keyName } from "./entry.ts";
 import type { Keys } from "./keys.ts";
 import { brokenStep, entryIn, type Finding } from "./record.ts";

@@ -15,7 +15,7 @@ interface OldClient extends CreationRequest {
 }
 
 export interface ClientRotation {
-  /** The scopes are those of the new client. */
+  /** `scopes` are those of the new client. */
   readonly old: OldClient;
   readonly overlapMs: number;
   readonly keepOld: boolean;
@@ -49,7 +49,7 @@ export function clientRotationIntent(bench: Workbench, { old, overlapMs, keepOld
 export function clientRotation(bench: Workbench, lease: EntryLease, options: RotationOptions): Rotation {
   const { proveClient } = bench.account;
   const { old_client: oldId, proof: recorded } = detailOf(lease.entry, "oauth_client.rotate");
-  // Someone who can write to the journal must not decide where a secret is sent, so the profile's own endpoint is used.
+  // Journal data must not decide where a secret is sent, so the profile's endpoint is used.
   const { proof: due } = bench.account;
   return {
     bench,

@@ -37,7 +37,7 @@ import { recordFailure, recordingFailure, recordAttempt, sendUntilKnown, waitWhi
 import { entryFailure, isoTime, accountFields, recordOrWarn, type Workbench } from "./workbench.ts";
 
 export function creationIntent({ account }: Workbench, request: CreationRequest, owner?: Entry): Intent {
-  // Requests with the same service account and the same set of scopes have the same intent.
+  // The order and repetition of scopes do not matter.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
   return {
     ...accountFields(owner ?? account),
@@ -65,7 +65,7 @@ export const client: CreationContract = {
   ...clientCredential,
   continueDelivery: async (work) => {
     const { state, resource_id } = work.lease.entry;
-    // Without a client id, only the request itself can continue the entry.
+    // Without a client id, the entry can only repeat its request.
     if (resource_id === null) assertNotKeptElsewhere(work.bench, work.lease.entry);
     else if (state === "undelivered" || state === "secret_lost") return continueDelivery(work);
     return undefined;
@@ -83,9 +83,9 @@ export async function clientReceipt(bench: Workbench, { resource_id }: Entry): P
 const creationContext = { what: "create the OAuth client", change: true } as const;
 
 interface Run extends CreationWork {
-  /** A receipt with one of these ids of earlier clients does not describe a new client. */
+  /** A receipt with the id of an earlier client does not describe a new client. */
   readonly formerIds: readonly string[];
-  /** The entry was finished before its key was typed again, so it needs no space, and keeps its state after a failure. */
+  /** The entry was already finished when its idempotency key was typed again; a failure does not change its state. */
   readonly isOver: boolean;
   readonly isDelivered: boolean;
 }
@@ -94,7 +94,7 @@ async function sendCreation(work: CreationWork): Promise<Outcome> {
   const { bench, lease } = work;
   const { state: initial } = lease.entry;
   const isOver = initial === "done" || initial === "replaced" || initial === "unusable";
-  // A refusal keeps this state: the entry was settled or pending, or an earlier attempt may have created the client.
+  // The state that a refusal keeps, because an earlier attempt may have created the client.
   const stateBefore = (): Entry["state"] | undefined => {
     const { state, attempts, detail } = lease.entry;
     if (isOver || (state === "pending" && attempts > 0)) return state;
@@ -123,13 +123,13 @@ async function sendCreation(work: CreationWork): Promise<Outcome> {
 
 async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
-  // A kept secret goes to every destination that can be reached.
+  // A kept secret is delivered to every reachable destination.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
-  // If the secret was delivered, or the entry was finished, the receipt has no secret and needs no space.
+  // After a delivery the receipt has no secret, so no space is needed.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
   const now = await currentDigest(run);
-  // To the service, a request of another account with the same key is another request (§4.2 rule 2).
+  // With another account, the same idempotency key identifies another request (§4.2 rule 2).
   const first = isDeferred(lease.entry) ? undefined : lease.entry.detail.sent_as;
   const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: attemptTimes(bench, lease.entry) };
   await recordAttempt(run, { state: stateBefore === undefined ? "open" : lease.entry.state, place, detail });
@@ -139,7 +139,7 @@ async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined,
     );
 }
 
-/** A request may create its client up to this long after it was sent. */
+/** The latest time after a request at which its client can be created. */
 const sendWindowMs = 30 * 60_000;
 
 function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
@@ -148,8 +148,8 @@ function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] 
 }
 
 /**
- * The places where the secret may be. If this journal sent no request when the client was created, the journal was restored from a
- * backup: the newer journal, which is lost, sent the request and may have delivered the secret.
+ * The places where the secret may be. If this journal sent no request when the client was created, it was restored from a
+ * backup: the lost, newer journal sent the request and may have delivered the secret.
  */
 function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;
@@ -196,7 +196,7 @@ async function applyAnswer(
         throw await slotFailure(run, refusal);
       }
       default: {
-        // The client may exist. A settled creation's secret was delivered before.
+        // The client may exist, unless the entry was already settled.
         const isUnknown = decision.kind === "unknown" && !isOver;
         if (isUnknown && decision.secret !== undefined) {
           const { refusal } = await keepSalvaged(run, decision.secret);
@@ -216,7 +216,7 @@ async function applyAnswer(
   }
 }
 
-/** Reads a pending client until its status changes. The next receipt may contain its secret (§4.2). */
+/** Waits until a pending client has another status. The next receipt may contain its secret (§4.2). */
 async function waitForCompletion(run: Run, { id }: OAuthClient): Promise<undefined> {
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
@@ -225,7 +225,7 @@ async function waitForCompletion(run: Run, { id }: OAuthClient): Promise<undefin
   if (settled.status !== "active") throw await unusable(run, settled);
 }
 
-/** The service knows the idempotency key with another request (§4.2). */
+/** The service received this idempotency key with another request (§4.2). */
 async function keyReuse(run: Run, answer: Attempt<OAuthClient>): Promise<Failure> {
   const { bench, lease, key } = run;
   const isOther = lease.entry.detail.sent_as !== (await currentDigest(run));
@@ -265,7 +265,7 @@ async function compare(run: Run, made: OAuthClient): Promise<void> {
   assertMatchesRequest({ ...lease.entry, ...change });
 }
 
-/** The secret of an `active` client without one in its receipt (§4.2) was delivered, is kept here, or is lost. */
+/** An `active` client without a secret in its receipt (§4.2): the secret was delivered, is kept, or is lost. */
 async function withoutSecret(run: Run, decision: Decision<"secret_lost">, requestId?: string): Promise<Outcome> {
   const { bench, lease, isOver, isDelivered } = run;
   const { text: receipt } = decision;
@@ -279,7 +279,7 @@ async function withoutSecret(run: Run, decision: Decision<"secret_lost">, reques
   return { kind: "secret_lost", entry: lease.entry, receipt, requestId };
 }
 
-/** The secret of an unusable client (§4.2) is destroyed if the client's status is documented, because it is useless. */
+/** A client with a documented, unusable status (§4.2): its secret is useless and is destroyed. */
 async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   const { bench, lease, isOver } = run;
   if (!isOver || lease.entry.state === "done")
@@ -292,10 +292,10 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   });
 }
 
-/** If the service account has the maximum number of clients (§8), a person can revoke one of those in the message. */
+/** At the maximum number of clients (§8), the message lists clients that a person can revoke. */
 async function slotFailure(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
-  // Another code is about the idempotency key (§7), and a named parameter is the cause itself.
+  // Other codes concern the idempotency key (§7), and a named parameter is the cause.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
   const { service_account_id: account } = JSON.parse(run.lease.entry.request_text) as CreationRequest;
   const holders = await holdersOf(run, account);
@@ -310,7 +310,7 @@ async function slotFailure(run: Run, refusal: Failure): Promise<Failure> {
   });
 }
 
-/** The number of clients to read is limited, because most clients of a long journal may be revoked. */
+/** Limits the reads, because most clients of a long journal may be revoked. */
 const maxReads = 3 * maxClients;
 
 async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {

@@ -1,6 +1,5 @@
-// Creates a client or key, and can resume at any point: delivers a secret that is on this machine, sends the request,
-// searches for the key of a lost request, and replaces a lost secret with consent (§4.2). client.ts and key.ts contain
-// the differences.
+// Creates a client or key and can resume at any point: delivers a kept secret, sends the request, searches for the key of a
+// lost request, or replaces a lost secret with consent (§4.2). client.ts and key.ts contain the differences.
 import { Failure, onFailure, withReason, saysNothingWasDone } from "../errors.ts";
 import {
   type Entry,
@@ -35,11 +34,11 @@ export interface CreationOptions {
   readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
   /** Asks once for each lost secret. Without consent, integ does not revoke the client or key. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
-  /** The client or key that a person named with `--revoke`. */
+  /** Set by `--revoke`. */
   readonly namedRevocation?: string | undefined;
-  /** The wait in ms for a pending client, or for a key to appear in the list. The default is 0. */
+  /** Ms to wait for a pending client or for a key to appear in the list. The default is 0. */
   readonly waitMs?: number;
-  /** The idempotency key of this command. With it, integ requests the receipt even of a finished entry. */
+  /** The command's idempotency key: integ then requests the receipt even of a finished entry. */
   readonly key?: string | undefined;
   readonly claimedBy?: SecretDelivery["claimedBy"];
 }
@@ -47,22 +46,22 @@ export interface CreationOptions {
 export interface CreationWork extends SecretWork, CreationOptions {}
 
 export interface Outcome {
-  /** With `delivered_before`, an earlier process delivered the secret; with `nothing_made`, no client or key exists. */
+  /** `delivered_before`: by an earlier process. `nothing_made`: no client or key exists. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
-  /** The API's object, with the secret if this process received it. */
+  /** With the secret, if this process received it. */
   readonly receipt?: string | undefined;
   readonly secret?: OneTimeSecret;
   readonly requestId?: string | undefined;
 }
 
 export interface CreationContract extends Credential {
-  /** Resumes the delivery of an earlier process. @returns undefined if the secret is not found */
+  /** Resumes an earlier process's delivery. @returns undefined if the secret is not found */
   continueDelivery(work: CreationWork): Promise<ContinuedDelivery | undefined>;
   send(work: CreationWork): Promise<Outcome>;
-  /** Searches for the key that a request without an idempotency key created. @returns undefined if its secret is lost */
+  /** Without an idempotency key. @returns undefined if the secret of the found key is lost */
   searchKey?(work: CreationWork): Promise<Outcome | undefined>;
-  /** @throws Failure if the key is in use: its secret is not lost */
+  /** @throws Failure if the key is in use, so its secret is not lost */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
   replacementIntent(bench: Workbench, lost: Entry): Intent;
   readReceipt?(bench: Workbench, entry: Entry): Promise<string>;
@@ -70,7 +69,7 @@ export interface CreationContract extends Credential {
 
 export interface CreateOptions extends Omit<CreationOptions, "destinationOf"> {
   readonly destination: Destination;
-  /** `--new`: an unfinished creation of the same request is not resumed. */
+  /** `--new`: do not resume an unfinished creation of the same request. */
   readonly fresh?: boolean | undefined;
 }
 
@@ -82,7 +81,7 @@ export async function create(
 ): Promise<Outcome> {
   const { destination, fresh, key } = options;
   const since = isoTime(bench.clock.now());
-  // A command that is repeated after the delivery needs no space at the destination.
+  // A repeated command needs no space at a destination that has the secret.
   const isDelivered = async (resumed: EntryLease): Promise<boolean> =>
     (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry);
   const { kind, lease, alongside = [] } = await admitWork(bench, intent, { destination, fresh, key, isDelivered });
@@ -136,7 +135,7 @@ export async function finishCreation(
   } else end = await contract.send(work);
   for (; end === undefined || end.kind === "secret_lost"; ) {
     const step = end === undefined ? next(lease.entry) : "replace";
-    // Another process ended the entry while this one waited for the lease.
+    // Another process ended the entry during the wait for its lease.
     if (step === "end" && lease.entry.state !== "done") return { kind: "nothing_made", entry: lease.entry };
     if (step === "end") return earlierDelivery(contract, bench, lease.entry);
     if (step === "replace") return replaceLost(contract, { work, end, started, wasLost });
@@ -145,7 +144,7 @@ export async function finishCreation(
   return end;
 }
 
-/** If the delivery can continue, the secret is not lost, and a replacement that was never sent is refused. */
+/** If the delivery can continue, refuses a replacement that was never sent. */
 async function resumeDelivery(contract: CreationContract, work: CreationWork, started: Entry | undefined) {
   const { bench, lease } = work;
   try {
@@ -166,11 +165,11 @@ interface LostSecret {
   readonly work: CreationWork;
   readonly end: Outcome | undefined;
   readonly started: Entry | undefined;
-  /** An earlier process recorded the loss, so someone may have revoked the client or key since. */
+  /** An earlier process recorded the loss; someone may have revoked the client or key since. */
   readonly wasLost: boolean;
 }
 
-/** A replacement that an earlier run started already has consent. */
+/** A replacement that an earlier run started needs no new consent. */
 async function replaceLost(contract: CreationContract, lost: LostSecret): Promise<Outcome> {
   const { work, end, started, wasLost } = lost;
   const { bench, lease } = work;
@@ -207,13 +206,12 @@ async function replaceNow(contract: CreationContract, { work, started }: LostSec
   const settle = (): Promise<boolean> =>
     recordOrWarn(bench, lease, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
   try {
-    // Another process ended the replacement while this one waited for its lease.
+    // Another process ended the replacement during the wait for its lease.
     if (hasFailed(replacement.entry)) return await finishCreation(contract, work);
     const { attempts, state } = replacement.entry;
     const isOver = isSettled(state) || state === "undelivered";
     try {
       if (!isOver && attempts === 0 && !(await completeDelivery(bench, replacement)))
-        // If the destination cannot be prepared, nothing is revoked and the replacement is refused.
         await reserveDestination(bench, replacement, { destination }).catch(async (error: unknown) => {
           await recordOrWarn(bench, replacement, { state: "refused" });
           throw error;
@@ -223,13 +221,13 @@ async function replaceNow(contract: CreationContract, { work, started }: LostSec
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
     }
-    // Without an idempotency key, recovery must search for this replacement only, so the lost entry is settled first.
+    // Without an idempotency key, recovery may search for only one creation: the lost entry is settled first.
     const settlesFirst = replacement.entry.idempotency_key === null;
     if (settlesFirst || isOver) await settle();
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await earlierDelivery(contract, bench, await lastReplacement(bench.journal, replacement.entry));
-    // This run replaces once: if the secret is lost again, only a replacement that an earlier run started is replaced.
+    // A run creates at most one replacement; one from an earlier run may itself be replaced.
     const mayReplace = started && work.mayReplace;
     const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
     const made = await finishCreation(contract, again);
@@ -250,7 +248,7 @@ export async function admitStep(bench: Workbench, destination: Destination, inte
   return (await bench.journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
 }
 
-/** @throws Failure `unusable` if the client or key has ended since its secret was lost, and integ did not revoke it */
+/** @throws Failure `unusable` if someone else has ended the client or key since its secret was lost */
 async function assertNotRevoked(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { resource_id: id, detail } = lease.entry;
   if (id === null || detail.revoking === true) return;
@@ -264,7 +262,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   });
 }
 
-/** A replacement is sent only after the revocation of the lost client or key, which is then not repeated. */
+/** The replacement is sent only after the lost client or key is revoked. Does not repeat a recorded revocation. */
 async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { id: entry, resource_id: id } = lease.entry;
   const others = await bench.journal.select({ all: true, replaces: entry });
@@ -293,7 +291,7 @@ async function warnOfSimultaneous(bench: Workbench, own: Entry, since: string): 
   // Only one process continues a policy item.
   if (own.policy !== undefined) return;
   const { journal } = bench;
-  // In a team, clocks differ, but ids follow the order of admission. Earlier creations were reported at the start.
+  // Clocks of a team differ, but ids follow the order of admission.
   const range = journal.isShared ? { after: own.id } : { since };
   // If the journal cannot be read now, the warning is skipped.
   const recent = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
@@ -309,7 +307,7 @@ async function warnOfSimultaneous(bench: Workbench, own: Entry, since: string): 
   if (others.length === 0) return;
   const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
   const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // Only the newest client is named: if two logs named each other's client, a person could revoke both.
+  // Two processes must name the same client, or a person could revoke both.
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);

@@ -1,6 +1,5 @@
-// The API's own rotation of an access key, in place (§4.4). The old secret may stop working when the request arrives,
-// so after a lost response integ rotates the key again only with consent. A rotation that cannot lock anyone out is in
-// key-rotation.ts.
+// Rotates an access key in place (§4.4). The old secret may stop working when the request arrives, so after a lost response
+// integ rotates the key again only with consent. key-rotation.ts rotates without this risk.
 import { rotatedKeyDifferences } from "../api/access-keys.ts";
 import { isCredentialRefused } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -34,7 +33,7 @@ import { flags, shortFlags } from "../next-step.ts";
 
 export interface KeyRotationResult {
   readonly entry: Entry;
-  /** The API's object with the new secret; absent if an earlier process received it. */
+  /** Includes the new secret; absent if an earlier process received it. */
   readonly receipt?: string;
 }
 
@@ -42,7 +41,7 @@ const unknownMeaning =
   "The new secret did not arrive, and the old secret may have stopped working. integ did not replace the old secret.";
 const repeatMeaning = "The command below rotates the key again: its current secret may stop working.";
 
-/** Read before the question: its answer does not cover a rotation that another process finishes meanwhile. */
+/** Read before the question, whose answer does not cover another process's later rotation. */
 export function earlierRotations({ journal, account }: Workbench, id: string): Promise<ReadonlySet<string>> {
   return settledRotations(journal, {
     ...accountFields(account),
@@ -96,7 +95,7 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
   }
 }
 
-/** A later rotation in place of the same key makes the secret of this one useless. */
+/** A later rotation in place makes this rotation's secret useless. */
 export async function endSuperseded(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
   const { id } = lease.entry;
   await lease.record({ state: "replaced", replaced_by: later.id, last_error: null });
@@ -138,9 +137,9 @@ async function rotateNow(work: SecretWork, stateBefore?: SendOptions["stateBefor
 }
 
 /**
- * A secret that replaces the profile's own is proven first. If the proof is impossible, the profile takes the secret
- * anyway, because the service has said that it is the key's. The secret is kept for `claim` if the service refuses it,
- * if the key cannot be used, or if an unproven secret came under another id.
+ * Proves a secret before it replaces the profile's own. If no proof is possible, the profile takes it, because the service
+ * returned it for this key. It is kept for `claim` if the service refuses it, if the key cannot be used, or if it is unproven
+ * and the key's id changed.
  */
 function ownProof(
   bench: Workbench,
@@ -186,7 +185,7 @@ export async function recoverKeyRotation(
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
-/** The service can show whether the profile's own key still works; another key's secret is not here. */
+/** For the profile's own key, asks the service whether the old secret still works. */
 async function unknownOutcomeFailure(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
   const others = attemptedPlaces(bench.secrets, entry.detail).filter((one) => one !== bench.secrets.place);

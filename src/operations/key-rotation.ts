@@ -20,7 +20,7 @@ import { accountFields, recordOrWarn, recoveryStep, type Workbench } from "./wor
 
 export interface KeyReplacementRequest extends Overlap {
   readonly oldId: string;
-  /** The user that a user_bound key belongs to. A key of another user is not equivalent. */
+  /** The owner of a user_bound key. A key of another user is not equivalent. */
   readonly boundTo?: string;
   readonly creation: KeyCreation;
   readonly updateProfile: boolean;
@@ -114,7 +114,7 @@ function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => P
   return async (secret) => {
     const message = "The profile has no way to exchange the new secret for a token, so it cannot be proven.";
     if (!(await proveSecret(bench, lease.entry, secret))) throw new Failure("auth", message);
-    // A journal that fails now must not stop the delivery of the secret.
+    // The delivery must continue even if the journal fails.
     await recordOrWarn(bench, lease, addProof(bench, lease.entry, "token exchange"));
   };
 }

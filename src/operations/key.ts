@@ -1,5 +1,5 @@
-// The creation of access keys (§2.4, §4.4), and the sending that it shares with the rotation in place.
-// Without an idempotency key, a request that may have arrived is never repeated: orphan.ts searches for its key.
+// Creates access keys (§2.4, §4.4), and sends requests for in-place.ts. Without an idempotency key, a request that may
+// have arrived is never repeated: orphan.ts searches for its key.
 import {
   accessKeyBody,
   type AccessKeyRequest,
@@ -49,9 +49,9 @@ import {
 
 export interface KeyCreation {
   readonly request: AccessKeyRequest;
-  /** The normal form of the expiry, because `in 90d` is the same intent tomorrow; default: the request's time. */
+  /** Normalized, because `in 90d` is the same intent tomorrow; default: the request's time. */
   readonly expiry?: string;
-  /** `--marker`: adds a mark to the name, which identifies an orphan with certainty. */
+  /** `--marker`: the name gets a mark that identifies an orphan with certainty. */
   readonly marked: boolean;
 }
 
@@ -102,7 +102,7 @@ export const key: CreationContract = {
   },
 };
 
-/** If neither the entry nor the kept copy names the key, the list is searched for it. */
+/** Searches the list if neither the entry nor the kept copy names the key. */
 async function resumeDelivery(work: CreationWork) {
   const found = wasClaimed(work.lease.entry) ? {} : await continueDelivery(work);
   if (found !== undefined && hasNoId(work.lease.entry)) await identifyKey(work, await searchOrphan(work));
@@ -114,7 +114,7 @@ async function sendKeyCreation(work: CreationWork): Promise<Outcome> {
   const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
   return withRelease(work, async () => {
-    // Read before the request, because an error after it would prevent the delivery of the secret.
+    // Read before the request: a failure after it would prevent the delivery.
     const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
     const answer = await sendForSecret(work, {
       what: "create the access key",
@@ -136,11 +136,11 @@ export interface SendOptions {
   readonly change: "create key" | "rotate key";
   readonly id?: string;
   readonly unknownMeaning: string;
-  /** The entry's state after an earlier request, which a refusal of this request does not change. */
+  /** The state that a refusal of this request does not change. */
   readonly stateBefore?: "unknown" | "secret_lost" | undefined;
 }
 
-/** Sends the request until the service responds or the response is lost. The caller releases the reserved space. */
+/** Repeats the request until the service responds or a response is lost. The caller releases the reserved space. */
 export function sendForSecret(work: SecretWork, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease, destination } = work;
   return sendUntilKnown(bench, lease, {
@@ -162,7 +162,7 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
   });
 }
 
-/** A broken response may contain the only copy of the secret, which is kept. */
+/** Keeps a broken response, which may contain the only copy of the secret. */
 async function recordLostAnswer(
   { bench, lease }: SecretWork,
   answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
@@ -190,7 +190,7 @@ export async function takeSecret(
   const { bench, lease } = work;
   const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
   if (secret === undefined) {
-    // A key that differs from the request must not be revoked, so its secret is not recorded as lost.
+    // A key that differs from its request may be another person's, so no later run may revoke it as lost.
     const state = detail.differs === undefined ? "secret_lost" : "unusable";
     await recordOrWarn(bench, lease, { ...learned, state });
     await releaseReserved(bench, lease.entry, work.destination);
@@ -203,10 +203,10 @@ export async function takeSecret(
   return issued;
 }
 
-/** Proves a key's secret by its exchange for a bearer token (§5.3). @returns false if the profile has no exchange */
+/** Proves a key's secret by a token exchange (§5.3). @returns false if the profile has no exchange */
 export async function proveSecret(bench: Workbench, rotation: Entry, secret: string): Promise<boolean> {
   const { account } = bench;
-  // Someone who can write to the journal must not decide where a secret is sent, so the profile's exchange is used.
+  // Journal data must not decide where a secret is sent, so the profile's exchange is used.
   const { keyExchange: way } = account;
   if (way === null) return false;
   const recorded = rotation.detail.exchange;

@@ -1,5 +1,5 @@
-// Computes the next step of an entry from its record and from facts that the caller has observed. It reads nothing, so
-// that a first run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
+// Computes an entry's next step from its record and the observed facts, without I/O. A first run, a repetition, `recover`,
+// `apply` and `--dry-run` all use it.
 import { Failure, isInterruption, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isInPlace, isDeferred, isSettled, mayHaveArrived } from "../journal/entry.ts";
 import { entryFailure } from "./workbench.ts";
@@ -8,12 +8,11 @@ export type Step =
   | "end"
   /** Other work replaces the entry, which ends without a request. */
   | "give way"
-  /** A person claims the kept secret, or the profile takes it. */
   | "deliver"
   | "send"
-  /** A request without idempotency key may have arrived, so the list is searched for its key. */
+  /** Search the list for the key of a request without idempotency key that may have arrived. */
   | "look"
-  /** With consent, a lost client or key is revoked and created again, or a key is rotated in place again. */
+  /** With consent: revoke the lost client or key and create another, or rotate the key in place again. */
   | "replace"
   | "make the new one"
   | "prove the new one"
@@ -26,11 +25,9 @@ export interface Facts {
   /** The newest creation of a rotation that did not fail. */
   readonly child?: Pick<Entry, "state"> | undefined;
   readonly isDue?: boolean;
-  /** True if someone else revoked the old client or key. */
   readonly isOldRevoked?: boolean;
 }
 
-/** Only these values are evidence that a new credential works. */
 const evidence = ["token exchange", "by the person"] as const;
 export type Proof = (typeof evidence)[number];
 
@@ -38,7 +35,7 @@ export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
   return evidence.find((known) => known === proven);
 }
 
-/** The entry of a rotation records this if the service refused the new secret. */
+/** A rotation's entry records this if the service refused the new secret. */
 export const refusedProof = "refused";
 
 type NextInput = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;
@@ -60,14 +57,14 @@ function nextOfRotation({ detail }: NextInput, { child, isDue = false, isOldRevo
   if (detail.keep_old === true) return "end";
   if (isOldRevoked) return "end";
   if (proofIn(detail) === undefined) return "prove the new one";
-  // A revocation that has started was due, whatever the clock says now.
+  // A revocation that has started was due.
   return isDue || detail.revoking === true ? "revoke the old one" : "wait";
 }
 
-/** The entry's state decides the kind of the failure, whatever stopped this run. */
+/** Gives the failure the kind that fits the entry's state. */
 export function withEntryOutcome(entry: Entry, failure: Failure): Failure {
   const { state } = entry;
-  // A request that was refused as too early leaves the entry open, and its outcome is known.
+  // The outcome of a request that was refused as too early is known.
   const isTooEarly = isDeferred(entry) || failure.kind === "rate_limited";
   const isLeft = state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
   const isLost = state === "secret_lost" && saysNothingWasDone(failure);

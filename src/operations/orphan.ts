@@ -24,7 +24,7 @@ export function requestIn({ request_text }: Entry): AccessKeyRequest {
   return JSON.parse(request_text) as AccessKeyRequest;
 }
 
-/** Each of these unfinished creations may have created the key instead. */
+/** Unfinished creations that may have created the key instead. */
 async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promise<Entry[]> {
   const isSame = ({ id, base_url, operation, resource_id }: Entry): boolean =>
     id !== entry.id && resource_id === null && base_url === entry.base_url && operation === entry.operation;
@@ -32,7 +32,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
   return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
-/** Searches a second time later if the request is too recent for a missing key to be evidence. */
+/** Searches again later if the request is too recent for an absent key to prove anything. */
 export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await searchCriteria(bench, entry, rows);
@@ -41,7 +41,7 @@ export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: Crea
   const waitFor = settledAt - serviceTime(bench);
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
   await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
-  // At least this time has passed, even if the clock was set back during the wait.
+  // At least this time has passed, even if the clock was set back meanwhile.
   const askedAt = Math.max(settledAt, serviceTime(bench));
   return findOrphan(await listedKeys(bench), sought, askedAt);
 }
@@ -55,13 +55,13 @@ function listedKeys(bench: Workbench): Promise<Rows> {
 async function searchCriteria(bench: Workbench, entry: Entry, rows: Rows): Promise<Criteria> {
   const request = requestIn(entry);
   const { clock_offset_ms: offset } = entry;
-  // The first response showed that this machine's clock agrees with the service's.
+  // The first response showed that the clocks agree.
   const isClockKnown = offset !== null && Math.abs(offset) <= clockSkewMs;
   return {
     request,
     marked: entry.detail.marked === true,
     createdAfter: startedAt(entry),
-    // If the clock may be wrong, the request may be very recent.
+    // With a wrong clock, the request may be very recent.
     sentUntil: isClockKnown ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown,
     skewMs: clockSkewMs,
@@ -82,14 +82,14 @@ async function knownCreator({ journal }: Workbench, { id, base_url, profile_id }
   return undefined;
 }
 
-/** @returns ids of keys that belong to other entries; the parent rotation of a creation has the same new key */
+/** @returns ids of keys of other entries, except the entry's parent rotation, which has the same new key */
 async function idsOfOtherEntries(
   { journal, secrets }: Workbench,
   { id, parent, base_url }: Entry,
   keys: readonly AccessKey[],
 ): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
-  // After a crash, only the kept secret may name its key.
+  // After a crash, the key may be named only in the kept secret.
   for (const other of keys.length === 0 ? [] : await journal.unsettled())
     if (other.id !== id && secrets.isKept(other.id)) known.add((await secrets.readKept(other.id)).id);
   for (const key of keys) {
@@ -130,7 +130,7 @@ export async function settleSearch({ bench, lease }: CreationWork, search: Searc
   }
 }
 
-/** @throws Failure unless a key with the mark of this creation is found, because only the mark is certain evidence */
+/** @throws Failure unless the found key has this creation's mark: only the mark is certain evidence */
 export async function identifyKey({ bench, lease }: CreationWork, search: Search): Promise<void> {
   const { entry } = lease;
   const key = search.kind === "one" || search.kind === "used" ? search.key : undefined;
@@ -159,7 +159,7 @@ async function settleOrphanFound(
   if (!certain) await assertNoOtherMaker(bench, lease.entry, key);
   const attempted_at = attemptedPlaces(bench.secrets, lease.entry.detail);
   const detail = { ...lease.entry.detail, attempted_at, in_flight: false, orphan_certain: certain };
-  // Nothing was sent, so a journal that cannot record the key ends the work: the search must not repeat for ever.
+  // An unrecorded key would be searched for again and again. Nothing was sent, so the work may end here.
   await lease.record({ state: "secret_lost", resource_id: key.id, last_error: null, detail });
   const found = certain
     ? `Found the key ${key.id}: its name has the mark of this creation.`
@@ -167,7 +167,7 @@ async function settleOrphanFound(
   bench.tell.note(found);
 }
 
-/** @throws Failure `outcome_unknown` if another creation of the same name may have created the key, which then may be in use */
+/** @throws Failure `outcome_unknown` if another creation of the same name may have created the key */
 async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey): Promise<void> {
   const { journal, secrets } = bench;
   const others = await creationsOfSameName(bench, entry);
@@ -180,11 +180,11 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   for (const { id } of others)
     if (await hasHolder(journal, id))
       throw mayBeOf(id, `a running process works on ${id}`, "Run the command again when that has ended.");
-  // Another process may have finished since the list was read, and recorded this key in its entry.
+  // Another process may have recorded this key since the list was read.
   const made = await journal.select({ all: true, resource: key.id, operation: entry.operation });
   const known = made.find(({ id, base_url }) => id !== entry.id && base_url === entry.base_url);
   if (known) throw mayBeOf(known.id, `${known.id} has finished meanwhile`, "Run the command again.");
-  // An entry that names no key, and whose secret was delivered, may have created this key.
+  // A delivered entry without a key id may have created this key.
   const unknown = "Revoke the key with integ keys revoke if no one uses it.";
   for (const one of others)
     if (wasClaimed(one) || (await deliveryEvidence(bench, one)) !== undefined)
@@ -214,13 +214,13 @@ function keyLabel({ id = "without id", name, createdAt }: AccessKey): string {
   return `${id} ("${name ?? ""}", created ${createdAt ?? "at an unknown time"})`;
 }
 
-/** The default next step stops tracking the entry, because a person must decide. */
+/** The default next step is `forget`, because a person must decide. */
 function uncertain(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
   const more = { nextCommand: shell`integ journal forget ${entry.id}`, ...step, recovers: undefined };
   return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }
 
-/** @throws Failure `secret_lost` if the key was used, because someone has its secret */
+/** @throws Failure `secret_lost` if the key was used: someone has its secret */
 export async function assertUnused(bench: Workbench, lost: Entry): Promise<void> {
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);

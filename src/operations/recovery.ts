@@ -19,14 +19,13 @@ import { finishRotation, type RotationOptions } from "./rotation.ts";
 import { entryFailure, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<RotationOptions, "mayRevokeUnproven"> {
-  /** `leave` continues an overlap, and `end` ends it now. */
   readonly overlap: "leave" | "end";
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
-  /** True if the entry is skipped instead of failed when its account is unusable. */
+  /** True if an unusable account skips the entry instead of failing it. */
   readonly isOptional?: (entry: Entry) => boolean;
-  /** True if an entry with this result is recovered again, with a new account of `benchFor`. */
+  /** True if the entry is recovered once more, with a new account from `benchFor`. */
   readonly mayTryAgain?: (ended: Recovered) => boolean;
-  /** The number of independent entries that are recovered in parallel. It is 1 if integ may ask questions. */
+  /** How many independent entries are recovered in parallel; 1 if integ may ask questions. */
   readonly atOnce?: number;
   readonly watch?: (id: string, event: "begin" | Recovered) => void;
 }
@@ -34,7 +33,7 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
 export interface Recovered {
   readonly entry: Entry;
   readonly failure?: Failure;
-  /** The entry was not changed, because its profile or credential is missing. */
+  /** Not changed, because the profile or credential is missing. */
   readonly isSkipped?: boolean;
 }
 
@@ -59,8 +58,8 @@ export async function recover(
 }
 
 /**
- * Groups entries that may be recovered in parallel. An entry is alone if it is part of larger work, changes a credential that
- * others may use, or delivers to a destination that may not take two secrets at the same time.
+ * Groups entries that may be recovered in parallel. An entry is alone if it is part of larger work, changes a credential
+ * that others may use, or has a destination that cannot take two secrets at the same time.
  */
 function stagesOf(entries: readonly Entry[]): number[][] {
   const stages: number[][] = [];
@@ -89,7 +88,7 @@ function exclusiveNames(entry: Entry): string[] | undefined {
 async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptions): Promise<Recovered> {
   let lease: EntryLease | undefined;
   let isSkipped = false;
-  // Undefined if the journal can no longer be read, which does not change the result of the work.
+  // An unreadable journal does not change the result of the work.
   const reread = (): Promise<Entry | undefined> => journal.find(given.id).catch(onFailure(() => undefined));
   try {
     lease = await journal.lease((await rootOf(journal, given.id)).id);
@@ -121,7 +120,7 @@ export async function resumeWork(bench: Workbench, lease: EntryLease, options: F
   await finish(bench, lease, options);
 }
 
-/** @returns the unfinished entry whose recovery includes this one: the replaced entry, or the rotation of a step */
+/** @returns the unfinished entry whose recovery includes this one: the replaced entry, or the parent rotation */
 export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
@@ -159,7 +158,7 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
   }
 }
 
-/** @returns true if other work has made the entry unnecessary, which then has ended */
+/** @returns true if other work made the entry unnecessary; the entry has then ended */
 async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boolean> {
   const { entry } = lease;
   const { id, replaces, attempts } = entry;
@@ -174,7 +173,7 @@ async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boole
   return true;
 }
 
-/** A refused step is the last choice, because its destination may have been the cause. */
+/** Prefers a step that was not refused: its destination may have caused the refusal. */
 async function placedStep({ journal }: Workbench, rotation: Entry): Promise<Entry> {
   const steps = await journal.select({ all: true, parent: rotation.id });
   const placed = steps.filter(({ destination }) => destination !== null);

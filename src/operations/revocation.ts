@@ -1,5 +1,5 @@
-// Revokes a client or key (§3.1, §3.2, §4.2), with an entry of its own or as a step of larger work, and repeats the
-// request until the service confirms it. The act is in acts/revoke.ts.
+// Revokes a client or key (§3.1, §3.2, §4.2), alone or as a step of larger work, and repeats the request until the service
+// confirms it. The act is in acts/revoke.ts.
 import type { AccessKey } from "../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -13,17 +13,17 @@ import { recordFailure, readUntilAnswered } from "./sending.ts";
 import { withLease, accountFields, recordOrWarn, serviceTime, type Workbench } from "./workbench.ts";
 
 export interface RevocationResult {
-  /** JSON text: the API's own object if it shows the status, else the known fields. */
+  /** JSON: the API's object if it shows the status, else the known fields. */
   readonly receipt: string;
-  /** False if the service accepted the revocation, but neither its response nor its list shows the status. */
+  /** False if neither the accepted response nor the list shows the status. */
   readonly isConfirmed: boolean;
 }
 
 export interface Credential {
   readonly noun: "client" | "key";
-  /** The current status; undefined if the service does not show it. @throws Failure of the read */
+  /** @returns undefined if the service does not show the status. @throws Failure of the read */
   statusOf(bench: Workbench, id: string): Promise<string | undefined>;
-  /** Words for a status that ends the credential, such as `is revoked`; undefined if it may still work. */
+  /** @returns words for a final status, such as `is revoked`; undefined if the credential may still work */
   endOf(status: string | undefined): string | undefined;
   revoke(bench: Workbench, id: string, about: RevocationOptions): Promise<RevocationResult>;
 }
@@ -50,10 +50,9 @@ export async function revokeNamed(bench: Workbench, noun: Credential["noun"], id
   return withLease(lease, () => finishRevocation(bench, lease));
 }
 
-/** The entry becomes `done`, or after a failure `unknown`, `open` (429) or `refused`. */
+/** The entry becomes `done`, `unknown`, `open` (429) or `refused`. */
 export async function finishRevocation(bench: Workbench, lease: EntryLease): Promise<RevocationResult> {
   const { operation, request_text } = lease.entry;
-  // Before the first attempt, only the request names the client or key.
   const { id } = JSON.parse(request_text) as { id: string };
   const credential = operation === "access_key.revoke" ? keyCredential : clientCredential;
   const wasUnknown = mayHaveArrived(lease.entry);
@@ -64,7 +63,7 @@ export async function finishRevocation(bench: Workbench, lease: EntryLease): Pro
   } catch (failure) {
     if (!(failure instanceof Failure)) throw failure;
     const { state, detail } = lease.entry;
-    // After an attempt that may have arrived, a refusal can be that attempt's effect, so it does not settle the entry.
+    // A refusal can be the effect of an earlier attempt that arrived, so it does not settle the entry.
     const isUnknown = wasUnknown || state === "unknown" || failure.kind === "outcome_unknown";
     const stateBefore = isUnknown ? "unknown" : detail.put_off_until !== undefined ? "open" : undefined;
     throw await recordFailure(bench, lease, { stateBefore, failure });
@@ -131,7 +130,7 @@ function revokedResult(id: string): RevocationResult {
   return { receipt: JSON.stringify({ id, status: "revoked" }), isConfirmed: true };
 }
 
-/** Only a success that shows this key as revoked is trusted; otherwise the list decides. */
+/** Trusts only a 2xx response that shows this key as revoked; otherwise the list decides. */
 async function confirmRevocation(
   answer: Answered<AccessKey>,
   { id, listed }: { readonly id: string; readonly listed: () => Promise<string | undefined> },
@@ -148,13 +147,13 @@ async function confirmRevocation(
   throw new Failure("outcome_unknown", message);
 }
 
-/** @returns undefined if the error means that this credential may not see the client or key. @throws any other error */
+/** @returns undefined if this credential may not see the client or key. @throws any other error */
 export function unlessHidden(error: unknown): undefined {
   if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
   throw error;
 }
 
-/** @returns the key's status in the list, `absent` if a complete list lacks the key, undefined if it is not shown */
+/** @returns the key's status in the list, `absent` if the complete list lacks it, undefined if it is not shown */
 async function statusInList(bench: Workbench, id: string, service?: Service): Promise<string | undefined> {
   const { key, isWhole } = await keyInList(bench, id, service);
   if (key === undefined) return isWhole ? "absent" : undefined;
@@ -163,7 +162,7 @@ async function statusInList(bench: Workbench, id: string, service?: Service): Pr
   return hasExpired ? "expired" : key.status;
 }
 
-/** `isWhole` is true if the list is complete and not empty. */
+/** `isWhole`: the list is complete and not empty. */
 async function keyInList(bench: Workbench, id: string, service = bench.account.service) {
   const limits = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
   const list = await readUntilAnswered(limits, () => service.accessKeys.list(), { what: "list access keys" });
@@ -172,7 +171,7 @@ async function keyInList(bench: Workbench, id: string, service = bench.account.s
   return { key: keys.find((found) => found.id === id), isWhole: !list.saysMore && keys.length > 0 };
 }
 
-/** @returns null if the key was never used; undefined if its last use is not shown or the list may not be read */
+/** @returns null if never; undefined if the last use is not shown or the list may not be read */
 export async function lastUseOf(bench: Workbench, id: string): Promise<string | null | undefined> {
   const found = await keyInList(bench, id).catch(unlessHidden);
   return found?.key?.lastUsedAt;

@@ -1,6 +1,5 @@
 // Rotates a client or key by replacement: creates, delivers and proves a new one, keeps both during the overlap, then
-// revokes the old one. At every moment one of the two works. client-rotation.ts and key-rotation.ts contain the steps
-// of each contract.
+// revokes the old one, so that one of them always works. client-rotation.ts and key-rotation.ts contain the differences.
 import type { Service } from "../api/connect.ts";
 import { Failure, onFailure, isInterruption, withReason, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isInPlace, isSettled, nextStep, nounOf, overlapEnd, rotatedBy } from "../journal/entry.ts";
@@ -39,7 +38,7 @@ import {
   type Workbench,
 } from "./workbench.ts";
 
-/** The command waits for an overlap of up to this many ms; `journal recover` finishes a longer one when it is due. */
+/** The longest overlap in ms that a command waits for; `journal recover` finishes longer ones. */
 const longestWaitMs = 15 * 60_000;
 
 export function isShortOverlap(overlapMs: number): boolean {
@@ -48,9 +47,8 @@ export function isShortOverlap(overlapMs: number): boolean {
 
 export interface RotationOptions extends Omit<CreateOptions, "key"> {
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
-  /** `leave` continues an overlap, and `end` ends it now. By default the command waits for a short overlap. */
+  /** By default the command waits for a short overlap; `leave` continues an overlap, and `end` ends it now. */
   readonly overlap?: "leave" | "end";
-  /** Opens the service with the profile's new credential. */
   readonly reconnect?: () => Promise<Service>;
 }
 
@@ -61,12 +59,12 @@ export interface Rotation {
   readonly creation: CreationContract;
   readonly oldId: string;
   intent(): Intent;
-  /** Proves the new secret before its delivery. Set only if the secret replaces the profile's own credential. */
+  /** Set only if the secret replaces the profile's own credential: proves it before its delivery. */
   readonly proveFirst?: SecretDelivery["prove"];
   checkNew?(child: Entry): Promise<void>;
-  /** @returns false if the profile has no way to prove the secret. @throws Failure if the proof fails */
+  /** @returns false if the profile cannot prove secrets. @throws Failure if the proof fails */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
-  /** @returns when the old credential was last used; null if never; undefined if the service does not show it */
+  /** @returns when the old credential was last used; null if never; undefined if not shown */
   lastUse?(): Promise<string | null | undefined>;
   unprovenReason(hasSecret: boolean): string;
   readonly missingProofSetup?: string | undefined;
@@ -76,10 +74,10 @@ export interface RotationResult {
   readonly oldId: string;
   readonly newId: string;
   readonly oldRevoked: boolean;
-  /** The time when the old credential will be revoked, if the overlap continues after this command. */
+  /** When the old credential will be revoked, if the overlap outlasts this command. */
   readonly dueAt?: string;
   readonly entry: string;
-  /** The receipt of the new client or key with its secret; undefined if an earlier process delivered the secret. */
+  /** Includes the secret; undefined if an earlier process delivered it. */
   readonly receipt: string | undefined;
 }
 
@@ -87,9 +85,9 @@ export interface RotationRequest {
   readonly intent: Intent;
   readonly rotation: (bench: Workbench, lease: EntryLease, options: RotationOptions) => Rotation;
   readonly differences: (entry: Entry) => readonly Difference[];
-  /** Describes how to start another rotation instead. */
+  /** How to start another rotation instead. */
   readonly alternative: (entry: Entry) => string;
-  /** Set if the old credential was not active; it ends the rotation with a failure. */
+  /** Set if the old credential is not active: ends the rotation with a failure. */
   readonly refuseOld?: ((lease: EntryLease) => Promise<Failure>) | undefined;
 }
 
@@ -118,7 +116,7 @@ export async function rotate(
 
 export const uselessSecretWords = "two rotations would make the secret of one of them useless";
 
-/** @throws Failure `conflict` if another rotation was admitted first, which continues instead; nothing was sent */
+/** @throws Failure `conflict` if another rotation was admitted first and continues instead; nothing was sent */
 export async function assertPrecedence(
   bench: Workbench,
   lease: EntryLease,
@@ -149,7 +147,7 @@ export interface Difference {
   readonly typed: string;
 }
 
-/** The old credential is kept for `overlapMs`, or less if it was not used for `unusedMs`. */
+/** The old credential is kept for `overlapMs`, or until it has been unused for `unusedMs`. */
 export interface Overlap {
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
@@ -197,10 +195,10 @@ export async function finishRotation(rotation: Rotation): Promise<RotationResult
   const id = idOf(made);
   try {
     assertNewId(rotation, id);
-    // If the journal cannot be written, the rotation ends here: both credentials work, and nothing more is sent.
+    // If this record fails, the rotation stops: both credentials work, and nothing more is sent.
     const { resource_id: before, detail } = lease.entry;
     const isAnother = before !== null && before !== id;
-    // The proof, the consent to end the overlap, and the checks of the destinations concerned the earlier successor.
+    // These facts concern the earlier successor.
     const unproven = isAnother ? { proven: undefined, overlap_until: undefined, gone: undefined } : {};
     await lease.record({ resource_id: id, detail: { ...detail, ...unproven } });
     const overlap = isAnother ? "leave" : rotation.options.overlap;
@@ -217,7 +215,7 @@ export async function finishRotation(rotation: Rotation): Promise<RotationResult
 
 const idOf = ({ entry: { resource_id } }: Outcome): string => resource_id ?? "";
 
-/** @returns the due time if the overlap continues after this command */
+/** @returns the due time if the overlap outlasts this command */
 async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string | undefined> {
   const { bench, lease, creation, oldId, options } = rotation;
   const show = async (due?: string): Promise<void> =>
@@ -240,14 +238,14 @@ async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string 
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
-  // The old credential may be revoked already, so requests use the profile's new credential.
+  // The old credential may be revoked already, so the profile's new credential is used.
   const account = { ...bench.account, service: service ?? bench.account.service };
   const renewed = { ...rotation, bench: { ...bench, account } };
   let times = 0;
   const look = (): Promise<Successor> =>
     successorOf(renewed, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
-    // A destination has lost the secret, and a person has revoked the old credential by hand, as integ advised.
+    // A destination lost the secret, and a person revoked the old credential on integ's advice.
     if (!lease.entry.detail.gone?.length || (await creation.statusOf(renewed.bench, oldId)) !== "revoked") throw error;
   });
   return undefined;
@@ -271,7 +269,7 @@ async function ensureProven(rotation: Rotation, made: Outcome): Promise<boolean>
     if (detail.proven === refusedProof && (await isOldRevoked())) return true;
     await prove(rotation, made);
   }
-  // An overlap may continue hours later, and someone may have revoked a credential since.
+  // Someone may have revoked a credential during the overlap.
   if (made.secret !== undefined || !detail.overlap_ms) return false;
   await workingSuccessor(rotation, made.entry);
   return isOldRevoked();
@@ -288,7 +286,7 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
       return { kind: "delivered_before", entry: found, receipt: await creation.readReceipt?.(bench, found) };
     if (found?.state === "unusable") {
       assertMatchesRequest(found);
-      // A credential that the service once called unusable is not used (§4.2), whatever the service shows later.
+      // A credential that the service once called unusable is not used (§4.2), whatever its status is later.
       const message = `The service called the new ${noun} ${found.resource_id} unusable: the old ${noun} is not revoked.`;
       const meaning = `This rotation ends here, and the old ${noun} stays as it is.`;
       throw entryFailure(found, "unusable", message, { meaning });
@@ -312,7 +310,7 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
   }
 }
 
-/** @throws Failure `unusable` if the response has no id, or the old credential's, whose revocation would leave none */
+/** @throws Failure `unusable` if the id is empty or the old credential's, whose revocation would leave none */
 function assertNewId({ creation: { noun }, oldId }: Rotation, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
@@ -323,21 +321,21 @@ function assertNewId({ creation: { noun }, oldId }: Rotation, newId: string): vo
   });
 }
 
-/** Consent cannot replace a proof that the service refused. */
+/** Asks for consent only if no proof is possible, never after the service refused one. */
 async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   const { bench, lease, options, creation } = rotation;
   const { entry: child, secret } = made;
   const { noun } = creation;
   const id = idOf(made);
-  // The overlap began with the first proof.
+  // The first proof started the overlap.
   const isProven = proofIn(lease.entry.detail) !== undefined;
   const mark = async (how: Proof): Promise<void> => {
-    // The overlap begins now, by the service's clock, which no response may have shown yet.
+    // The overlap starts now, by the service's clock; a read learns its offset.
     if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
       await creation.statusOf(bench, id);
     await lease.record(addProof(bench, lease.entry, how));
   };
-  // An earlier process may have delivered the secret to a readable destination.
+  // The secret of an earlier process may be at a readable destination.
   const text =
     secret?.secret ??
     (await rereadSecret(bench.secrets, child)) ??
@@ -347,7 +345,7 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   if (isProven && typeof tried === "boolean") return;
   if (tried === true) return mark("token exchange");
   if (tried !== false) {
-    // Without a response from the service, the proof can be repeated, so the rotation stays unfinished.
+    // Without a response, the proof can be repeated: the rotation stays unfinished.
     if (tried.kind !== "auth") {
       const kind = isInterruption(tried) ? tried.kind : "pending";
       const meaning = `The old ${noun} was not revoked; the new one's secret was delivered.`;
@@ -385,10 +383,10 @@ export function addProof(bench: Workbench, { detail }: Entry, how: Proof): Pick<
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
-/** A proof shows only its own moment: the new credential may have been revoked or disabled since. */
+/** The new credential may have been revoked or disabled since its proof. */
 async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor> {
   const { detail } = rotation.lease.entry;
-  // A token exchange shows that the new one is active; a person's consent does not.
+  // A token exchange shows an active credential; a person's consent does not.
   const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
   const child = isFresh ? made.entry : await workingSuccessor(rotation, made.entry);
   assertProfileHasSecret(rotation, child);
@@ -398,7 +396,7 @@ async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor
   return { id: idOf(current), proof: proofIn(detail), missing, lostFrom: await lostPlaces(rotation, child, isFresh) };
 }
 
-/** @throws Failure `pending` if the secret did not go to the profile whose credential it replaces */
+/** @throws Failure `pending` if the profile whose credential is replaced did not receive the new secret */
 export function assertProfileHasSecret({ bench, lease, oldId, creation }: Rotation, child: Entry): void {
   const { account } = bench;
   const { noun } = creation;
@@ -427,12 +425,11 @@ async function lostPlaces(
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place, { isActive, destination });
-    // A machine that can read this destination found it without the secret, and this machine cannot check it.
+    // Another machine found this destination without the secret; this machine cannot read it.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "missing" : seen].push(name);
   }
   const { missing } = names;
   if (missing.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: missing } });
-  // This process saw that a fresh delivery was accepted.
   if (names.unverified.length > 0 && !isFresh)
     bench.tell.note(
       `Unverified: the secret of the new ${creation.noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,
@@ -440,7 +437,7 @@ async function lostPlaces(
   return missing;
 }
 
-/** @returns the new one, or the one that replaced it everywhere. @throws Failure `unusable` if the service says that it does not work */
+/** @returns the new credential, or its successor in all its places. @throws Failure `unusable` if it does not work */
 async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry> {
   const { bench, oldId, creation } = rotation;
   const { noun } = creation;
@@ -455,7 +452,7 @@ async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry
     return workingSuccessor(rotation, next);
   }
   const after = later?.resource_id;
-  // A later rotation created a working successor, so another rotation would create one too many.
+  // A working successor exists, so another rotation would create one too many.
   const meaning = after ? `It was rotated, and ${after} followed.` : `Another rotation makes another new ${noun}.`;
   const again =
     noun === "key"
@@ -469,7 +466,7 @@ async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry
   });
 }
 
-/** True if the later secret went to each place of the earlier one, so that programs that read those places have it. */
+/** True if the later secret went to every place of the earlier one. */
 function replacesEverywhere(later: Entry, earlier: Entry): boolean {
   const places = placesOf(later.destination);
   return placesOf(earlier.destination).every(
@@ -477,11 +474,11 @@ function replacesEverywhere(later: Entry, earlier: Entry): boolean {
   );
 }
 
-/** The rotation gets the state of its creation. @param made the new credential, if its secret was delivered */
+/** Copies the creation's state to the rotation. @param made set if the new secret was delivered */
 async function recordUnfinished({ bench, lease, creation }: Rotation, error: unknown, made?: Outcome): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
-  // If the journal cannot be read, the outcome of the work does not change.
+  // An unreadable journal does not change the outcome.
   const childState = await currentChild(bench.journal, lease.entry).then(
     (child) => child?.state ?? "refused",
     onFailure(() => lease.entry.state),
@@ -493,10 +490,10 @@ async function recordUnfinished({ bench, lease, creation }: Rotation, error: unk
   await recordOrWarn(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
-  // The advice of the failed step has priority, such as a key that a person must find in the list.
+  // The failed step's advice has priority, such as a key that a person must find in the list.
   const isNamed = recovers === entry.id || (noun === "key" && (hint ?? nextCommand) !== undefined);
   const isResumed = !isSettled(state) && !isNamed;
-  // A missing or refused credential must be corrected first, because the recovery alone would fail again.
+  // Recovery would fail again while a credential is missing or refused.
   const resumed =
     error.kind === "auth"
       ? recoveryAfter(error, entry.id)

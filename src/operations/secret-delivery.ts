@@ -1,6 +1,5 @@
-// Delivers a one-time secret in the order that loses least: keeps a copy on this machine, proves the secret if
-// requested, delivers it, records the delivery, and destroys the copy. After a crash, the secret is at its destination,
-// kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
+// Delivers a one-time secret so that a crash rarely loses it: keeps a copy, proves the secret if requested, delivers it,
+// records the delivery, destroys the copy. After a crash the secret is delivered, kept, or lost (§2.3, §2.4, §4.2).
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
@@ -52,9 +51,9 @@ export interface SecretDelivery {
   readonly bench: DeliveryBench;
   readonly lease: EntryLease;
   readonly destination: Destination;
-  /** Set if a person, or the policy of the item, claims a kept secret now. */
+  /** Who claims a kept secret now: a person, or the item's policy. */
   readonly claimedBy?: "person" | "policy" | undefined;
-  /** Proves the secret before its delivery. Set if the secret replaces a credential in use. */
+  /** Set if the secret replaces a credential in use: proves it before its delivery. */
   readonly prove?: ((secret: string) => Promise<void>) | undefined;
 }
 
@@ -69,9 +68,9 @@ export interface DeliveryOptions {
 }
 
 /**
- * A destination is recorded before space is reserved there, and the reserve of an abandoned destination is removed
- * before its record, so that a crash leaves no unrecorded reserve.
- * @param options.isKept the secret is safe elsewhere, so a complete copy in an abandoned reserve is removed too
+ * Records a destination before it reserves space there, and removes an abandoned reserve before its record, so that a
+ * crash leaves no unrecorded reserve.
+ * @param options.isKept the secret is safe elsewhere, so even a complete copy in an abandoned reserve is removed
  */
 export async function reserveDestination(
   bench: Overwriting,
@@ -98,7 +97,7 @@ function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return placesOf(record).filter(({ kind }) => kind === "file");
 }
 
-/** @throws Failure `undelivered` if the secret is kept, else `secret_lost`; the reserve stays, as it may have the whole secret */
+/** @throws Failure `undelivered` if the secret is kept, else `secret_lost`; the reserve stays, because it may have the secret */
 export async function deliverSecret(
   delivery: SecretDelivery,
   secret: OneTimeSecret,
@@ -125,8 +124,8 @@ export async function deliverSecret(
 }
 
 /**
- * True if a copy is kept during the delivery. After a crash, integ cannot check stdout or a command, cannot request a key's
- * receipt again, and needs the secret for the rest of several destinations; in a team, another machine may replace the destination.
+ * After a crash, integ cannot check stdout or a command, cannot request a key's receipt again, and needs the secret for the
+ * rest of several destinations. In a team, another machine may replace the destination.
  */
 function needsCopy({ bench, lease }: SecretDelivery, { kind }: OneTimeSecret): boolean {
   const { destination } = lease.entry;
@@ -134,7 +133,7 @@ function needsCopy({ bench, lease }: SecretDelivery, { kind }: OneTimeSecret): b
   return destination.kind === "several" || !describeDestination(destination).leavesTrace;
 }
 
-/** A failure is only a warning, because this machine delivers or keeps the secret. */
+/** A failure is only a warning, because this machine has the secret. */
 async function tryEscrow({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
   try {
     return await bench.secrets.escrow(lease.entry.id, secret);
@@ -155,7 +154,7 @@ async function tryKeep({ bench, lease }: SecretDelivery, secret: OneTimeSecret):
   }
 }
 
-/** @returns why the secret cannot be kept; undefined if the copy is complete, even if its sync failed */
+/** @returns why the secret cannot be kept; undefined if the copy is complete, even if unsynced */
 async function keepFailureReason({ secrets }: DeliveryBench, entry: string, secret: OneTimeSecret) {
   try {
     await secrets.keep(entry, secret);
@@ -183,7 +182,7 @@ export async function settleDelivered(
   if (!isClaimed) assertMatchesRequest(lease.entry);
 }
 
-/** The parent rotation is recorded before the claim, because after a crash it must not wait for another claim. */
+/** Recorded before the claim, so that after a crash the rotation does not wait for another claim. */
 async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<void> {
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;
@@ -213,7 +212,7 @@ export function assertMatchesRequest(entry: Entry): void {
   });
 }
 
-/** The delivery was recorded before, so that a crash leaves an unneeded copy rather than none. */
+/** Called after the delivery is recorded: a crash leaves an unneeded copy rather than none. */
 export async function destroyCopy(bench: DestroyBench, entry: Entry, evidence?: DestroyEvidence): Promise<void> {
   const { id } = entry;
   try {
@@ -238,7 +237,7 @@ export async function deliveryEvidence(bench: Overwriting, entry: Entry): Promis
   }).catch(onFailure(() => undefined));
 }
 
-/** The secret is kept on this machine, or encrypted in the team's journal (exit 12). */
+/** Exit 12. */
 export function undelivered(
   entry: Entry,
   because: unknown,
@@ -266,7 +265,7 @@ function claimStep(entry: Entry): NextStep {
   return { hint: `Claim the entry ${id} and pass ${what} again: commands are not stored.` };
 }
 
-/** The client or key exists, and its secret is lost (exit 9). */
+/** Exit 9: the client or key exists. */
 export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
@@ -313,7 +312,7 @@ export async function keepSalvaged(
   }
 }
 
-/** After `secret_lost` the reserved space stays, because it may have the whole secret. */
+/** After `secret_lost` the reserved space stays, because it may have the secret. */
 export async function withRelease<T>(delivery: SecretDelivery, work: () => Promise<T>): Promise<T> {
   const { bench, lease, destination } = delivery;
   let mayHaveSecret = false;
@@ -345,7 +344,7 @@ export async function releaseReserved(
   }
 }
 
-/** Completes interrupted writes. @returns true if each recorded destination has the secret */
+/** Completes interrupted writes. @returns true if every recorded destination has the secret */
 export async function completeDelivery(bench: Overwriting, lease: EntryLease): Promise<boolean> {
   const { destination } = lease.entry;
   if (destination === null) return false;
@@ -360,7 +359,7 @@ export async function completeDelivery(bench: Overwriting, lease: EntryLease): P
   return places.every(({ state }) => state === "delivered");
 }
 
-/** A completed delivery. `secret` is set only if this process delivered it. */
+/** `secret` is set only if this process delivered it. */
 export interface ContinuedDelivery {
   readonly secret?: OneTimeSecret;
 }
@@ -369,13 +368,13 @@ interface DeliveryToContinue extends SecretDelivery {
   readonly learned?: Partial<EntryProgress>;
 }
 
-/** @returns undefined if the secret is neither delivered nor kept. @throws Failure `undelivered` if it must be claimed */
+/** @returns undefined if the secret is neither delivered nor kept. @throws Failure `undelivered` if it needs a claim */
 export async function continueDelivery(work: DeliveryToContinue): Promise<ContinuedDelivery | undefined> {
   const { bench, lease, destination } = work;
   const { id, state } = lease.entry;
   const learnedFrom = async (kept?: OneTimeSecret): Promise<Partial<EntryProgress>> =>
     work.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
-  // If a process crashed before it recorded the id, only the copy has the id. A damaged copy has none.
+  // After a crash, only the copy may have the id. A damaged copy has none.
   const learnedFromCopy = async () =>
     learnedFrom(bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined);
   try {
@@ -386,7 +385,7 @@ export async function continueDelivery(work: DeliveryToContinue): Promise<Contin
       await settleDelivered(work, await learnedFromCopy());
       return {};
     }
-    // A copy is removed only after `done` is recorded. If it is missing, its folder was removed with the secret.
+    // The copy exists until `done` is recorded. If it is missing, its folder was removed or is elsewhere.
     assertNotKeptElsewhere(bench, lease.entry);
     await keepDelivered(bench, lease);
     if (!bench.secrets.isKept(id)) {
@@ -413,21 +412,21 @@ export async function continueDelivery(work: DeliveryToContinue): Promise<Contin
   }
 }
 
-/** False if a person claims the secret for another destination: it must go there, even if the recorded destination has it. */
+/** False if a person claims the secret for another destination than the recorded one. */
 function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
   const before = entry.destination;
   if (claimedBy !== "person" || before === null || before.kind === "several") return true;
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
-/** The client exists. If its destination cannot be checked, the secret may be there, so the outcome is unknown. */
+/** If the destination of an existing client cannot be checked, it may have the secret: the outcome is unknown. */
 async function failUnknown({ bench, lease, learned }: DeliveryToContinue, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
   await recordOrWarn(bench, lease, { ...learned, state: "unknown" });
   throw outcomeUnknown(lease.entry, error);
 }
 
-/** @returns why a kept secret needs a claim, as the end of a sentence; undefined if it needs none */
+/** @returns the end of a sentence: why a kept secret needs a claim; undefined if it needs none */
 function claimReason({ lease: { entry }, destination, claimedBy, learned }: DeliveryToContinue): string | undefined {
   if (claimedBy !== undefined) return undefined;
   const { state, destination: at } = entry;
@@ -440,13 +439,12 @@ function claimReason({ lease: { entry }, destination, claimedBy, learned }: Deli
   return destination.isStdout ? "an earlier run ended before it could confirm the delivery." : undefined;
 }
 
-/** @throws Failure `undelivered` if the secret is kept in another state folder, and therefore is not lost */
+/** @throws Failure `undelivered` if another state folder keeps the secret */
 export function assertNotKeptElsewhere({ secrets }: Pick<DeliveryBench, "secrets">, entry: Entry): void {
   const elsewhere = keptElsewhereFailure(entry, secrets);
   if (elsewhere !== undefined) throw elsewhere;
 }
 
-/** A secret may be kept on another machine, in another folder, or in a state folder that was replaced. */
 function keptElsewhereFailure(entry: Entry, secrets: SecretKeeping): Failure | undefined {
   const { kept_at, attempted_at = [] } = entry.detail;
   if (entry.state !== "undelivered" || kept_at === undefined || secrets.isKept(entry.id)) return undefined;
@@ -462,7 +460,7 @@ function keptElsewhereFailure(entry: Entry, secrets: SecretKeeping): Failure | u
   });
 }
 
-/** A kept secret makes an unknown outcome `undelivered`, although no receipt shows its client. */
+/** A kept secret makes an unknown outcome `undelivered`, even if no receipt shows its client. */
 export async function undeliveredIfKept({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
   if (failure.kind !== "outcome_unknown") return failure;
   try {
@@ -476,7 +474,7 @@ export async function undeliveredIfKept({ bench, lease }: SecretDelivery, failur
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 
-/** Keeps a copy if only some of several destinations have the secret. @returns true if all of them have it */
+/** Keeps a copy if only some destinations have the secret. @returns true if all have it */
 export async function findSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
   if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
   await keepDelivered(bench, lease);
@@ -500,7 +498,7 @@ export async function rereadSecret(secrets: SecretKeeping, { destination }: Entr
   return undefined;
 }
 
-/** @returns ids of the replaced credentials and of the key that sent the request, which a new credential cannot have */
+/** @returns ids that a new credential cannot have: of the replaced credentials, and of the key that sent the request */
 export async function formerIds({ journal }: DeliveryBench, creation: Entry): Promise<readonly string[]> {
   const { parent, replaces, detail } = creation;
   const ids = [parent, replaces].filter((id) => id !== null);
@@ -509,13 +507,13 @@ export async function formerIds({ journal }: DeliveryBench, creation: Entry): Pr
   return [detail.asking_key, ...known].filter((id) => typeof id === "string");
 }
 
-/** The kept secret of a key may have facts that the journal lacks. Only its receipt identifies a client. */
+/** A key's kept secret may have facts that the journal lacks. A client is identified only by its receipt. */
 export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: string): Promise<Partial<EntryProgress>> {
   if (kindOf(entry) === "oauth_client") return {};
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
   const { keyDifferences } = await import("../api/access-keys.ts");
   const request = JSON.parse(entry.request_text) as AccessKeyRequest;
-  // If the entry itself could not be updated, its parent rotation may have recorded the id of the key.
+  // The parent rotation may have an id that the entry lacks.
   const [rotation] = entry.parent === null ? [] : await bench.journal.select({ all: true, ids: [entry.parent] });
   const seen = (id || entry.resource_id || rotation?.resource_id) ?? undefined;
   const differs = keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs;

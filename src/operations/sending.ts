@@ -1,4 +1,4 @@
-// Sends a change: admits it with the destination of its secret, sends it when it is due and no other process may be sending it, and
+// Admits a change with the destination of its secret, sends it when it is due and no other process may be sending it, and
 // repeats it while that can help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { mayRetryChange, nextDelay, retryRead } from "../api/call/retry.ts";
@@ -26,17 +26,15 @@ interface AdmissionOptions extends AdmissionChoice {
 }
 
 /**
- * Admits work with the destination of its secret. If the destination refuses, an earlier process may have delivered the
- * secret there, and that work is resumed. Only the holder of the entry may check this, because the check can finish a
- * delivery that a running process continues.
- * @returns no `place` for resumed work, which needs no destination
+ * Admits work with the destination of its secret. If the destination refuses, an earlier process may have delivered there:
+ * that work is resumed. Only the entry's holder may check this, because the check can finish a delivery.
+ * @returns no `place` for resumed work, which needs none
  */
 export async function admitWork(
   { journal, secrets }: Workbench,
   intent: Intent,
   { destination, isDelivered, ...choice }: AdmissionOptions,
 ): Promise<Admission & { readonly place?: DestinationRecord }> {
-  // Without a machine id in the record, every machine would take the path for its own.
   secrets.machine.make();
   let place: DestinationRecord;
   try {
@@ -56,7 +54,7 @@ export async function admitWork(
   return { ...(await journal.admit({ ...intent, destination: { ...place } }, choice)), place };
 }
 
-/** Recorded before the request: after a crash the outcome is unknown, and this machine may have the secret. */
+/** Recorded before the request: after a crash its outcome is unknown, and the secret may be at `place`. */
 export async function recordAttempt(
   { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
   { state, place, detail }: Pick<Entry, "state" | "detail"> & { readonly place: DestinationRecord | undefined },
@@ -83,7 +81,7 @@ export async function readUntilAnswered<T>(
   return (await retryRead(read, options)).value;
 }
 
-/** @param at.attempt counts from 1. @returns the ms until the request is repeated; null if it must not be repeated */
+/** @param at.attempt counts from 1. @returns ms until the request is repeated; null if it must not be */
 export function delayBeforeNext(
   { clock, retryForMs }: Workbench,
   answer: Attempt<unknown>,
@@ -98,11 +96,11 @@ export function delayBeforeNext(
 type State = Entry["state"] | undefined;
 
 export interface SendSteps<A, R> {
-  /** The entry's state if the next request changes nothing; undefined if no earlier request can have changed any. */
+  /** The state to keep if the next request changes nothing; undefined if no earlier request can have changed anything. */
   readonly stateBefore: () => State;
   readonly prepare: (stateBefore: State, attempt: number) => Promise<void>;
   readonly send: () => Promise<Attempt<A>>;
-  /** @returns the end, a failure if the same request may be sent later, or undefined to send it now */
+  /** @returns the end, a failure if the request may be sent again later, or undefined to send it again now */
   readonly read: (answer: Attempt<A>, stateBefore: State) => Promise<{ readonly end: R } | Failure | undefined>;
   readonly retryLabel: string;
 }
@@ -142,9 +140,9 @@ export function assertMayContinue({ clock, disk }: Workbench): void {
 }
 
 interface EarlierState {
-  /** The entry's state after an earlier request that may have changed something. */
+  /** The state after an earlier request that may have changed something. */
   readonly stateBefore: State;
-  /** The service's refusal of the request, if another failure prevents the retry. */
+  /** The service's refusal, if another failure prevents the retry. */
   readonly requestFailure?: Failure;
 }
 
@@ -161,7 +159,7 @@ export async function recordingFailure<T>(
   }
 }
 
-/** The last request certainly changed nothing. @returns the failure that fits the entry's state */
+/** For a last request that changed nothing. @returns the failure that fits the entry's state */
 export async function recordFailure(
   bench: Workbench,
   lease: EntryLease,
@@ -185,22 +183,22 @@ export async function wait(bench: Workbench, ms: number, label: string): Promise
   }
 }
 
-/** True if the service refused the request with 429: nothing was changed, and the entry keeps the request. */
+/** A 429: nothing was changed, and the entry keeps the request. */
 export function isRateLimitRefusal({ kind, details }: Failure): boolean {
-  // A 429 of a token endpoint leaves the request unsent.
+  // After a token endpoint's 429, the request was not sent.
   return kind === "rate_limited" && details.unsent !== true;
 }
 
-/** @throws Failure `rate_limited` if the wait that the service asked for is longer than `--retry-for` */
+/** @throws Failure `rate_limited` if the service asked for a longer wait than `--retry-for` */
 export async function waitUntilDue(bench: Workbench, entry: Entry): Promise<void> {
   const { clock, account, retryForMs } = bench;
   const until = entry.detail.put_off_until;
-  // A clock that was set back does not show how long to wait.
+  // If the clock was set back, the wait is unknown.
   if (until === undefined || clock.now() < Date.parse(entry.updated_at)) return;
   const now = clock.now() + (account.service.clockOffset() ?? entry.clock_offset_ms ?? 0);
   const leftMs = Date.parse(until) - now;
   if (leftMs <= 0) return;
-  // The id of larger work resumes its parts. With this `--retry-for` the recovery does not end here again.
+  // The parent's id resumes all its steps. This `--retry-for` covers the wait.
   const minutes = [flags.retryFor, `${Math.ceil(leftMs / 60_000) + 2}m`];
   const step = recoveryStep(entry.parent ?? entry.id, leftMs > longestWaitMs ? [] : minutes);
   const hint: Advice | undefined = leftMs > longestWaitMs ? `Wait until ${until}, then run the command.` : undefined;
@@ -216,7 +214,7 @@ export async function waitUntilDue(bench: Workbench, entry: Entry): Promise<void
   await wait(bench, leftMs, "The service asked for this wait");
 }
 
-/** `--retry-for` is not suggested for a longer wait. */
+/** The longest wait for which `--retry-for` is suggested. */
 const longestWaitMs = 24 * 60 * 60_000;
 
 /** @throws Failure `outcome_unknown` while a process that lost its lease may still send the request */
@@ -230,7 +228,7 @@ export function assertNoneInFlight({ entry, quietUntil }: EntryLease): void {
 }
 
 /**
- * Inspects a client that the service accepted and has not completed (§4.2) until it has another status.
+ * Reads a client that the service accepted and has not completed (§4.2) until it has another status.
  * @assumed §3.1 does not show how `pending` ends: the client is read again and again, and any other status is the end
  * @throws Failure `pending` once `waitMs` is over
  */

@@ -1,4 +1,4 @@
-// The tools of every change: account, journal, clock and disk, and helpers for reports and failures.
+// What every change needs: account, journal, secrets and clock, with helpers for records and failures.
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import type { ReadClock } from "../api/call/retry.ts";
@@ -14,30 +14,30 @@ import type { SecretKeeping } from "../secrets/kept.ts";
 export interface Account {
   readonly profile: string;
   readonly profileId: string;
-  /** The acting client, if the profile has client credentials. */
+  /** The acting client's id, if the profile has client credentials. */
   readonly principal?: string | undefined;
   readonly region: string;
   readonly baseUrl: string;
   readonly organizationId: string | null;
   readonly serviceVersion: string;
   readonly service: Service;
-  /** An HMAC of a text under the /v1 credential, which differs for each credential. @throws Failure if there is none */
+  /** An HMAC of the text, keyed by the /v1 credential. @throws Failure if there is none */
   readonly credentialDigest: (text: string) => Promise<string>;
   readonly keyId?: string;
-  /** Null if the profile has no token endpoint, which proves new clients. */
+  /** Null if the profile has no token endpoint to prove new clients. */
   readonly proof: ClientProof | null;
-  /** Null if the profile has no exchange, which proves the secrets of new keys. */
+  /** Null if the profile has no exchange to prove the secrets of new keys. */
   readonly keyExchange: KeyExchange | null;
-  /** Exchanges a key's secret for a token, once; undefined if the profile no longer has the command for it. */
+  /** One token exchange for a key's secret; undefined if the profile no longer has the exchange's command. */
   readonly exchangeKey: (secret: string, way: KeyExchange) => Promise<Attempt<unknown> | undefined>;
-  /** Proves a client's secret by an exchange for a token, with retries. @throws Failure if it is refused or has no response */
+  /** Proves a client's secret by a token exchange, with retries. @throws Failure if it is refused or gets no response */
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
-  /** Shows a rotation's receipt before any wait. @param dueAt when the old credential will be revoked, if there is an overlap */
+  /** Shows a rotation's receipt before any wait. @param dueAt set if there is an overlap */
   showReceipt?(receipt: string, dueAt?: string): Promise<void>;
   waiting(label: string, ms: number): () => void;
   busy(label: string): () => void;
@@ -45,13 +45,13 @@ export interface Tell {
 
 /** On an interruption, `sleep` ends early with the interruption's `Failure`. */
 export interface Clock extends ReadClock {
-  /** Milliseconds since 1970, for dates. The clock may be set at any moment. */
+  /** Milliseconds since 1970. The clock may be set at any moment. */
   now(): number;
   /** 0 ≤ x < 1, for jitter. */
   random(): number;
   /** Aborted by the first Ctrl-C or SIGTERM, after which no new work starts. Its reason is the `Failure` to report. */
   readonly interruption: AbortSignal;
-  /** Runs work whose response must not be lost: one Ctrl-C leaves it a few more seconds, two leave none. */
+  /** Runs work whose response must not be lost: one Ctrl-C allows a few more seconds, two allow none. */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -66,11 +66,11 @@ export interface DeliveryBench {
 
 export interface Workbench extends DeliveryBench {
   readonly account: Account;
-  /** The total time for retries in ms; 0 means one attempt. */
+  /** Total ms for retries; 0 means one attempt. */
   readonly retryForMs: number;
 }
 
-/** A step of larger work has the account of the entry that it belongs to. */
+/** A step of larger work has its entry's account. */
 export function accountFields(account: Account | Entry) {
   if ("base_url" in account) {
     const { profile, profile_id, principal, organization_id, region, base_url, service_version } = account;
@@ -102,7 +102,7 @@ export function serviceTime({ clock, account }: Workbench): number {
   return clock.now() + (account.service.clockOffset() ?? 0);
 }
 
-/** With a wrong clock on this machine, the request's expiry misses the requested lifetime (`in 90d`). */
+/** @returns how this machine's wrong clock changed the requested lifetime (`in 90d`); undefined if it did not */
 export function lifetimeDifference(entry: Entry, expiresAt: string | undefined): string | undefined {
   const [, asked] = /^in (\d+) ms$/.exec(entry.detail.expiry ?? "") ?? [];
   const offset = entry.clock_offset_ms ?? 0;
@@ -120,13 +120,13 @@ export async function withLease<T>(lease: EntryLease, work: (lease: EntryLease) 
   }
 }
 
-/** A failure is only a warning, so that the result still reaches the user. @returns true if the result was recorded */
+/** A failure is only a warning, so that the result reaches the user. @returns true if it was recorded */
 export async function recordOrWarn(
   bench: DeliveryBench,
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<boolean> {
-  // Other machines cannot see where the secret is kept, so the entry records the place.
+  // Other machines cannot see where the secret is kept.
   const { detail = lease.entry.detail } = change;
   const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {
@@ -148,7 +148,7 @@ export async function recordOrWarn(
   }
 }
 
-/** The failure names the profile, and the request if an attempt may have been sent. */
+/** Names the profile, and the request if it may have been sent. */
 export function entryFailure(entry: Entry, kind: FailureKind, message: string, details: FailureDetails = {}): Failure {
   const wasSent = details.unsent !== true && entry.attempts > 0;
   const request = wasSent ? `${entry.method} ${entry.path}` : undefined;
@@ -156,7 +156,7 @@ export function entryFailure(entry: Entry, kind: FailureKind, message: string, d
   return new Failure(kind, message, { ...details, ...(details.where === undefined ? here : {}), entry: entry.id });
 }
 
-/** @returns the fix that this machine needs before any next step can help, or an empty text */
+/** @returns the fix that this machine needs before any next step, or an empty text */
 export function prerequisite({ kind, details }: Failure): string {
   const isLocal = (kind === "usage" || kind === "failed") && details.problem === undefined;
   const { hint, nextCommand, recovers } = details;
@@ -175,7 +175,7 @@ export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): Rec
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }
 
-/** The outcome is unknown (exit 7). @param more replaces the standard details */
+/** Exit 7. @param more replaces the standard details */
 export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDetails = {}): Failure {
   const isEarlier = entry.attempts > 1 || because.details.unsent === true;
   const which = isEarlier ? "An earlier attempt" : "The request";
@@ -191,7 +191,7 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
   });
 }
 
-/** The step includes the fix or the consent without which the recovery would fail again. */
+/** Includes the fix or consent without which the recovery would fail again. */
 export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
   if (typeof nextCommand === "object" && nextCommand.add?.includes(flags.force))
@@ -205,7 +205,7 @@ export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   return { nextCommand: first, hint: words, recovers: entry };
 }
 
-/** True if the failure repeats until a person removes its cause: a refusal, an untrusted entry, or a missing credential. */
+/** True if the failure repeats until a person acts: a refusal, an untrusted entry, or a missing credential. */
 export function isPermanentFailure({ kind, details: { problem, unsent, nextCommand } }: Failure): boolean {
   const isUntrusted = typeof nextCommand === "string" && nextCommand.startsWith("integ journal trust ");
   if (kind === "auth" && (unsent === true || isUntrusted)) return true;

@@ -1,4 +1,4 @@
-// Every text in a failure may be untrusted, so it is escaped before it is printed.
+// Prints failures. Their texts may be untrusted, so they are escaped.
 import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
 import { commandAfter } from "../next-step.ts";
@@ -7,30 +7,27 @@ import { isolated, shortened, visibleJson, visibleLines, visibleText } from "./v
 
 export interface FailureStyle {
   readonly format: string;
-  /** Level of colors as in chalk; true is level 1. */
+  /** As in chalk; true is level 1. */
   readonly color: boolean | number;
   readonly exitCode: number;
-  /** Typed words after `integ`, for a next step that repeats the command. */
+  /** Words after `integ`, for a next step that repeats the command. */
   readonly typed?: readonly string[];
-  /** Number of columns of the terminal; undefined disables wrapping. */
+  /** Columns of the terminal; undefined: no wrapping. */
   readonly width?: number | undefined;
 }
 
-const longestText = 2000;
+const maxTextLength = 2000;
 
-/**
- * The formats `json` and `ndjson` get a JSON object on one line; other formats show what happened, what it means, what
- * to type next, and where it happened.
- */
+/** `json` and `ndjson` get an object on one line, others what happened, what it means, what to type next, and where. */
 export function renderFailure(failure: Failure, style: FailureStyle): string {
-  return style.format === "json" || style.format === "ndjson" ? asJson(failure, style) : forPerson(failure, style);
+  return style.format === "json" || style.format === "ndjson" ? asJson(failure, style) : asText(failure, style);
 }
 
 function asJson(failure: Failure, { exitCode, typed = [] }: FailureStyle): string {
   const { hint, nextCommand, meaning, problem = {} } = failure.details;
   const error = {
     kind: failure.kind,
-    // The error object has no key for the meaning, so the message contains it.
+    // The error object has no other place for the meaning.
     message: meaning === undefined ? failure.message : `${failure.message} ${meaning}`,
     exit_code: exitCode,
     status: problem.status,
@@ -47,12 +44,12 @@ function asJson(failure: Failure, { exitCode, typed = [] }: FailureStyle): strin
   return `${visibleJson(JSON.stringify({ error }))}\n`;
 }
 
-function forPerson(failure: Failure, style: FailureStyle): string {
+function asText(failure: Failure, style: FailureStyle): string {
   const paint = painter(style.color);
   const { meaning, hint, nextCommand, problem } = failure.details;
   const wrap = (text: string, margin: string): string =>
     isolated(wrapped(text, { width: style.width, margin }), style.width !== undefined);
-  // Findings are the result of a check, not an error.
+  // Findings are a result, not an error.
   const label = failure.kind === "findings" ? "" : "Error: ";
   const first = wrap(`${label}${oneLine(failure.message)}`, "  ").trimStart();
   const lines = [label === "" ? paint.bold(first) : first.replace("Error:", paint.red.bold("Error:"))];
@@ -61,7 +58,7 @@ function forPerson(failure: Failure, style: FailureStyle): string {
   if (hint !== undefined) lines.push(wrap(`Fix: ${linesOf(hint).join(" ")}`, "  ").replace("Fix:", paint.bold("Fix:")));
   const next = nextCommand && commandAfter(nextCommand, style.typed ?? []);
   const command = next && visibleText(next);
-  // The command is neither wrapped nor cut, so that users can paste it.
+  // Neither wrapped nor cut, for pasting.
   if (command !== undefined) lines.push(`  ${paint.bold("Next:")} ${command}`);
   if (problem?.doc_url !== undefined) lines.push(`  ${paint.bold("See:")} ${oneLine(problem.doc_url)}`);
   lines.push(...whereLines(failure, { ...style, command }).map((line) => `  ${paint.dim(line)}`));
@@ -89,13 +86,13 @@ function whereLines(
   }: Pick<FailureStyle, "exitCode" | "width"> & { readonly command?: string | undefined },
 ): string[] {
   const { where, request, problem, entry } = details;
-  const wasRequest = request !== undefined || problem !== undefined || kind === "outcome_unknown";
+  const isOfRequest = request !== undefined || problem !== undefined || kind === "outcome_unknown";
   const id = problem?.request_id ?? (answered.has(kind) ? undefined : "unknown");
   const showsStatus = message.includes(String(problem?.status));
   const parts = [
     where,
     request,
-    wasRequest && id !== undefined ? `request id ${id}` : undefined,
+    isOfRequest && id !== undefined ? `request id ${id}` : undefined,
     problem?.status === undefined || showsStatus ? undefined : `status ${problem.status}`,
     entry === undefined || command.includes(entry) ? undefined : `journal entry ${entry}`,
     `exit ${exitCode}`,
@@ -125,16 +122,16 @@ function painter(color: boolean | number): InstanceType<typeof Chalk> {
 }
 
 function oneLine(text: string): string {
-  return shortened(visibleText(text), longestText);
+  return shortened(visibleText(text), maxTextLength);
 }
 
 function linesOf(text: string): string[] {
-  return shortened(visibleLines(text), longestText).split("\n");
+  return shortened(visibleLines(text), maxTextLength).split("\n");
 }
 
-/** Indented lines of untrusted text cannot imitate integ's own lines. */
+/** Indented, untrusted lines cannot imitate integ's own. */
 function indented(text: string, margin: string): string {
-  return shortened(visibleLines(text), longestText)
+  return shortened(visibleLines(text), maxTextLength)
     .split("\n")
     .map((line) => margin + line)
     .join("\n");

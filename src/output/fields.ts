@@ -14,8 +14,8 @@ export interface FieldPath {
  */
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   const trimmed = names.map((name) => name.trim());
-  const twice = trimmed.find((name, index) => trimmed.indexOf(name) !== index);
-  if (twice !== undefined) throw new Failure("usage", `${flags.fields} names "${twice}" twice`);
+  const duplicate = trimmed.find((name, index) => trimmed.indexOf(name) !== index);
+  if (duplicate !== undefined) throw new Failure("usage", `${flags.fields} names "${duplicate}" duplicate`);
   return trimmed.map((name) => {
     const steps = name.split(".");
     if (steps.includes("")) {
@@ -27,14 +27,14 @@ export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   });
 }
 
-/** `lastUsedAt`, `last used at` and `Last_Used_At` are the same name. */
+/** `lastUsedAt`, `last used at` and `Last_Used_At` are equal. */
 const snake = (name: string): string =>
   name
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])|[ -]/g, "_")
     .replaceAll("__", "_")
     .toLowerCase();
 
-/** Accepts names as a table shows them, such as `expires` for `expiresAt`. An exact key takes precedence. */
+/** Accepts a table's names, such as `expires` for `expiresAt`. Exact keys have priority. */
 export function asColumns(
   fields: readonly FieldPath[],
   columns: readonly { readonly path: string; readonly heading: string; readonly isKey?: boolean }[],
@@ -51,27 +51,26 @@ export function asColumns(
 }
 
 /**
- * A missing value is undefined. A key equal to the whole path takes precedence over its steps; a step into an array is
- * an index from 0.
+ * Undefined for a missing value. A key equal to the whole path has priority over its steps; a step into an array is an index
+ * from 0.
  */
 export function valuesAt(parts: Parts, fields: readonly FieldPath[]): (JsonText | undefined)[] {
   return fields.map(({ name, steps }) => {
     const whole = parts.get(name);
     if (whole !== undefined) return whole;
     let value = parts.get(steps[0] ?? "");
-    for (const step of steps.slice(1)) value = value && stepInto(value, step);
+    for (const step of steps.slice(1)) value = value && member(value, step);
     return value;
   });
 }
 
-function stepInto(value: JsonText, step: string): JsonText | undefined {
+function member(value: JsonText, step: string): JsonText | undefined {
   return value.isArray ? value.items().find((_item, index) => String(index) === step) : value.parts().get(step);
 }
 
 /**
- * Returns compact JSON text with exactly the requested fields in order, each named by its typed path. Missing fields
- * are `null`, values keep their text, and arrays are projected element by element. Without `fields`, the whole value
- * stays.
+ * @returns compact JSON with exactly the requested fields in order, each named by its typed path. Missing fields are `null`, values
+ * keep their text, and arrays are projected element by element. Without `fields`, the whole value.
  */
 export function projected(root: JsonText, fields: readonly FieldPath[] | undefined): string {
   if (fields === undefined) return root.compact();
@@ -118,21 +117,21 @@ export function assertKnown(
   const names = new Set(documented.map(({ path, isKey }) => (isKey ? path : path.split(".")[0])));
   const chosen = new ChosenFields(fields.filter(({ steps: [first] }) => !names.has(first)));
   for (const row of rows) {
-    if (chosen.unseen.size === 0) return;
+    if (chosen.missing.size === 0) return;
     chosen.see(row);
   }
-  const [first] = chosen.unseen;
+  const [first] = chosen.missing;
   if (first === undefined) return;
   const keys = rows[0]?.isObject ? rows[0].parts().names : [];
   const all = [...new Set([...documented.map(({ path }) => path), ...keys])];
   const meant = similarName(first.name, all);
-  throw new Failure("usage", missingWords(chosen.unseen, singular), {
+  throw new Failure("usage", missingWords(chosen.missing, singular), {
     meaning: meant === undefined ? undefined : `Did you mean "${visibleText(meant)}"?`,
-    hint: `Choose from ${visibleText(all.slice(0, mostNamed).join(", "))}${all.length > mostNamed ? ", …" : ""}.`,
+    hint: `Choose from ${visibleText(all.slice(0, maxNamed).join(", "))}${all.length > maxNamed ? ", …" : ""}.`,
   });
 }
 
-const mostNamed = 30;
+const maxNamed = 30;
 
 function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefined): string {
   const names = [...missing].map(({ name }) => `"${visibleText(name)}"`).join(", ");
@@ -144,25 +143,25 @@ function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefi
 export class ChosenFields {
   readonly #fields: readonly FieldPath[] | undefined;
   readonly #keys: readonly string[];
-  readonly #unseen: Set<FieldPath>;
+  readonly #missing: Set<FieldPath>;
   #rows = 0;
   #before: Parts | undefined;
 
   constructor(fields: readonly FieldPath[] | undefined) {
     this.#fields = fields;
     this.#keys = keysOf(fields ?? []);
-    this.#unseen = new Set(fields);
+    this.#missing = new Set(fields);
   }
 
   get all(): readonly FieldPath[] | undefined {
     return this.#fields;
   }
 
-  get unseen(): ReadonlySet<FieldPath> {
-    return this.#unseen;
+  get missing(): ReadonlySet<FieldPath> {
+    return this.#missing;
   }
 
-  /** Returns the requested fields of a row as compact JSON, or the whole row if no fields were requested. */
+  /** The requested fields of a row as compact JSON; without a request, the whole row. */
   of(row: JsonText): string {
     if (this.#fields !== undefined && row.isObject) return objectOf(this.#keys, this.valuesOf(row));
     this.see(row);
@@ -173,22 +172,22 @@ export class ChosenFields {
   valuesOf(row: JsonText): readonly (JsonText | undefined)[] {
     const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields ?? []);
     this.#rows += 1;
-    if (this.#unseen.size > 0)
+    if (this.#missing.size > 0)
       for (const [index, field] of (this.#fields ?? []).entries())
-        if (values[index] !== undefined) this.#unseen.delete(field);
+        if (values[index] !== undefined) this.#missing.delete(field);
     return values;
   }
 
   see(row: JsonText): void {
     this.#rows += 1;
-    if (this.#unseen.size === 0) return;
-    const unseen = [...this.#unseen];
+    if (this.#missing.size === 0) return;
+    const missing = [...this.#missing];
     for (const object of row.isArray ? row.items() : [row])
-      for (const [index, value] of valuesAt(object.parts(), unseen).entries())
-        if (value !== undefined) this.#unseen.delete(unseen[index]!);
+      for (const [index, value] of valuesAt(object.parts(), missing).entries())
+        if (value !== undefined) this.#missing.delete(missing[index]!);
   }
 
   reportMissing(singular: string | undefined, report: (text: string) => void): void {
-    if (this.#rows > 0 && this.#unseen.size > 0) report(missingWords(this.#unseen, singular));
+    if (this.#rows > 0 && this.#missing.size > 0) report(missingWords(this.#missing, singular));
   }
 }

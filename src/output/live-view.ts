@@ -4,24 +4,24 @@ import { asciiWidth, roughWidth, visibleText } from "./visible-text.ts";
 
 export interface Progress {
   update(label: string): void;
-  /** Ends the operation and erases the line. Safe to repeat. */
+  /** Erases the line. Safe to repeat. */
   done(): void;
 }
 
 /** A narrow terminal cuts only `text`, and replaces `end` by `shortEnd`. */
 export type Label = () => readonly [text: string, end?: string, shortEnd?: string];
 
-const drawAfterMs = 300;
+const drawDelayMs = 300;
 /** Interval of checks for a new label. Only changes are drawn, because a screen reader would read each frame. */
 const refreshMs = 200;
 
-/** Several operations can run at the same time; the line shows the latest. */
+/** Shows the latest of several operations. */
 export class LiveLine implements LiveText {
   readonly #labels: Array<{ label: Label; readonly lines?: () => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
   #drawn: string | undefined;
-  /** The operation that started when no other was running; kept until all operations have ended. */
+  /** Started when no other was running; kept until all have ended. */
   #first: object | undefined;
 
   readonly #terminal: Terminal;
@@ -52,7 +52,7 @@ export class LiveLine implements LiveText {
     this.#spinner?.clear();
   }
 
-  /** Erases the line and forgets all operations, at the command's end or before a question. */
+  /** Forgets all operations, at the command's end or before a question. */
   close(): void {
     this.#labels.length = 0;
     this.#stop();
@@ -61,11 +61,11 @@ export class LiveLine implements LiveText {
   #wait(first: object): void {
     this.#terminal.live = this;
     this.#first = first;
-    // The timers do not keep the process running: a forgotten spinner must not hang a finished command.
-    this.#timer = setTimeout(() => void this.#show(first), drawAfterMs).unref();
+    // Must not keep a finished command running.
+    this.#timer = setTimeout(() => void this.#show(first), drawDelayMs).unref();
   }
 
-  /** The operation `first` may have ended while the spinner was loading. */
+  /** `first` may have ended while the spinner was loading. */
   async #show(first: object): Promise<void> {
     const { default: ora } = await import("ora");
     if (this.#first !== first) return;
@@ -84,7 +84,7 @@ export class LiveLine implements LiveText {
 
   #draw(): void {
     const label = this.#labels.at(-1)?.label();
-    // A terminal that does not know its width reports 0, and the spinner would count lines forever.
+    // With a width of 0 (unknown), the spinner would count lines forever.
     const columns = this.#terminal.stderr.columns ?? 0;
     if (this.#spinner === undefined || label === undefined || this.#terminal.midLine || columns <= 0) return;
     const [text, longEnd = "", shortEnd = longEnd] = label;
@@ -123,15 +123,15 @@ export interface LiveTable {
 /** Not `waiting`, which is the state of a rotation in its overlap. */
 const notStarted = "not started";
 /** Screen lines that the table leaves free. */
-const linesKept = 6;
-const mostRows = 20;
+const freeLines = 6;
+const maxRows = 20;
 
 class DrawnTable implements LiveTable {
-  readonly #states: Map<string, { readonly state: string; readonly isOver: boolean }>;
+  readonly #states: Map<string, { readonly state: string; readonly isDone: boolean }>;
   readonly #title: string;
   readonly #progress: Progress;
 
-  /** `rows` returns the current rows of the terminal, `time` the elapsed time in words. */
+  /** @param about `rows` of the terminal, and the elapsed `time` in words */
   constructor(
     live: LiveLine,
     {
@@ -147,8 +147,8 @@ class DrawnTable implements LiveTable {
     },
   ) {
     this.#title = title;
-    this.#states = new Map(items.map((item) => [item, { state: notStarted, isOver: false }]));
-    const room = (): number => Math.max(1, Math.min(mostRows, rows() - linesKept));
+    this.#states = new Map(items.map((item) => [item, { state: notStarted, isDone: false }]));
+    const room = (): number => Math.max(1, Math.min(maxRows, rows() - freeLines));
     this.#progress = live.begin(
       () => [this.#summary(), time()],
       () => this.#lines(room()),
@@ -156,11 +156,11 @@ class DrawnTable implements LiveTable {
   }
 
   set(item: string, state: string): void {
-    this.#states.set(item, { state, isOver: false });
+    this.#states.set(item, { state, isDone: false });
   }
 
   end(item: string, state: string): void {
-    this.#states.set(item, { state, isOver: true });
+    this.#states.set(item, { state, isDone: true });
   }
 
   done(): void {
@@ -169,18 +169,15 @@ class DrawnTable implements LiveTable {
 
   #summary(): string {
     const all = [...this.#states.values()];
-    return `${this.#title}: ${all.filter(({ isOver }) => isOver).length} of ${all.length} finished`;
+    return `${this.#title}: ${all.filter(({ isDone }) => isDone).length} of ${all.length} finished`;
   }
 
-  /**
-   * Running items come first, then finished items, latest first, then items that have not started. Items without space
-   * are only counted.
-   */
+  /** In this order: running, finished (latest first), not started. Items without space are counted. */
   #lines(room: number): string[] {
-    const all = [...this.#states].map(([item, { state, isOver }]) => ({ item: visibleText(item), state, isOver }));
-    const running = all.filter(({ isOver, state }) => !isOver && state !== notStarted);
-    const finished = all.filter(({ isOver }) => isOver).reverse();
-    const shown = [...running, ...finished, ...all.filter(({ isOver, state }) => !isOver && state === notStarted)];
+    const all = [...this.#states].map(([item, { state, isDone }]) => ({ item: visibleText(item), state, isDone }));
+    const running = all.filter(({ isDone, state }) => !isDone && state !== notStarted);
+    const finished = all.filter(({ isDone }) => isDone).reverse();
+    const shown = [...running, ...finished, ...all.filter(({ isDone, state }) => !isDone && state === notStarted)];
     const width = shown.slice(0, room).reduce((widest, { item }) => Math.max(widest, roughWidth(item)), 0);
     const padded = (item: string): string => item + " ".repeat(width - roughWidth(item));
     const lines = shown.slice(0, room).map(({ item, state }) => `  ${padded(item)}  ${visibleText(state)}`);
@@ -216,7 +213,7 @@ interface ProgressOptions {
   readonly quiet: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds since a fixed moment of this process. */
+  /** Milliseconds since a fixed moment. */
   readonly elapsed: () => number;
   readonly live: LiveLine;
   readonly isDrawn: boolean;
@@ -231,8 +228,8 @@ interface Progresses {
 
 /** Shorter operations and waits are not printed. The second limit is for waits in a log. */
 const [printAfterMs, logAfterMs] = [2_000, 5_000];
-const lineEveryMs = 10_000;
-/** Longer waits also show the time when they end. */
+const lineIntervalMs = 10_000;
+/** Longer waits show when they end. */
 const clockFromMs = 10_000;
 
 const silent: Progress = { update: () => {}, done: () => {} };
@@ -270,7 +267,7 @@ export function createProgress(options: ProgressOptions): Progresses {
   };
 }
 
-/** Returns a time in this machine's time zone, such as `09:28:31`. */
+/** In this machine's time zone, such as `09:28:31`. */
 function localClock(ms: number): string {
   const at = new Date(ms);
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
@@ -291,7 +288,7 @@ function countdownLabel(
   };
 }
 
-/** The seconds count from the last change of the label. */
+/** Counts the seconds since the label's last change. */
 function drawn(
   begin: (label: Label) => Progress,
   { label, elapsed }: { readonly label: string; readonly elapsed: () => number },
@@ -309,7 +306,7 @@ function logged(note: (text: string) => void, elapsed: () => number): Progress {
   let printedAt = elapsed();
   return {
     update(label) {
-      if (elapsed() - printedAt < lineEveryMs) return;
+      if (elapsed() - printedAt < lineIntervalMs) return;
       printedAt = elapsed();
       note(`${label}.`);
     },
@@ -319,23 +316,23 @@ function logged(note: (text: string) => void, elapsed: () => number): Progress {
 
 interface PrintedProgress {
   readonly label: string;
-  /** Start time, such as `09:28:31`. */
+  /** Such as `09:28:31`. */
   readonly since: string;
-  /** True while a wait prints its own line. */
+  /** A wait prints its own line. */
   readonly isSilent: () => boolean;
 }
 
 /** For screen readers and narrow terminals: prints each new label, or that the work continues. */
 function printed(note: (text: string) => void, { label, since, isSilent }: PrintedProgress): Progress {
   let [text, lastText] = [label, label];
-  const speak = (): void => {
+  const printStatus = (): void => {
     if (isSilent()) return;
     note(text === lastText ? `Still waiting since ${since}: ${text}.` : `${text}.`);
     lastText = text;
   };
   let timer = setTimeout(() => {
-    speak();
-    timer = setInterval(speak, lineEveryMs).unref();
+    printStatus();
+    timer = setInterval(printStatus, lineIntervalMs).unref();
   }, printAfterMs).unref();
   return { update: (other) => void (text = other), done: () => clearTimeout(timer) };
 }

@@ -25,7 +25,7 @@ import { isObject, tryParseJson } from "../json.ts";
 /** Values that identify the list. A run with other values cannot continue it, and the failure shows the differences. */
 type ListIdentity = Readonly<Record<string, string | number | boolean | null>>;
 
-/** The complete part of a file, counted from its beginning. */
+/** The complete part at the beginning of a file. */
 export interface ResumePoint extends ListEnd {
   readonly rows: number;
   readonly bytes: number;
@@ -37,7 +37,7 @@ export interface OutFileOptions {
   readonly identity: ListIdentity;
   /** integ's own files and folders, which output must not replace. */
   readonly own: readonly string[];
-  /** Token of the first page; undefined if the list starts at the beginning. */
+  /** Token of the first page, unless the list starts at the beginning. */
   readonly from?: string;
   readonly elapsed: () => number;
 }
@@ -46,9 +46,9 @@ export interface OutFileOptions {
  * Minimum interval between resume points: each requires a sync of the file, which takes longer than fetching a page.
  * After a crash, a resumed run truncates the rows after the resume point and fetches them again.
  */
-const writtenEveryMs = 1000;
+const saveIntervalMs = 1000;
 
-/** Nothing is created, truncated or overwritten until the first write. */
+/** Changes nothing before the first write. */
 export class OutFile implements Sink {
   readonly path: string;
   readonly before: ResumePoint | undefined;
@@ -58,10 +58,7 @@ export class OutFile implements Sink {
   #resumePoint: ResumePoint | undefined;
   #notedAt = -Infinity;
 
-  /**
-   * @throws Failure `usage` if the file or its resume point exists or cannot be used, or if the file belongs to another
-   * list
-   */
+  /** @throws Failure `usage` if the file or its resume point exists, cannot be used, or belongs to another list */
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
@@ -90,7 +87,7 @@ export class OutFile implements Sink {
   /** Records that all rows so far are complete, so that a later run can continue after them. */
   mark(at: ListEnd & { readonly rows: number }): void {
     this.#resumePoint = { ...at, bytes: this.#bytes };
-    if (this.#options.elapsed() - this.#notedAt >= writtenEveryMs) this.#note();
+    if (this.#options.elapsed() - this.#notedAt >= saveIntervalMs) this.#note();
   }
 
   /** Syncs the file before it removes the resume point. Returns the file's size in bytes. */
@@ -104,10 +101,7 @@ export class OutFile implements Sink {
     return this.#bytes;
   }
 
-  /**
-   * Closes the file of a failed list and records where its complete rows end. With `forGood`, the resume point is
-   * removed instead, because the list cannot be continued.
-   */
+  /** Closes a failed list's file and records where its rows end, or with `forGood` removes the resume point. */
   abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
     if (forGood) removeFile(resumePointPath(this.path));
@@ -118,8 +112,7 @@ export class OutFile implements Sink {
   #open(): number {
     if (this.#fd !== undefined) return this.#fd;
     const { force, identity, from } = this.#options;
-    // The resume point is written before the file is created or truncated, so that `--resume` works after any later
-    // crash.
+    // Before the file is created or truncated, so that `--resume` works after any later crash.
     if (this.before === undefined)
       writeResumePoint(
         this.path,
@@ -138,7 +131,7 @@ export class OutFile implements Sink {
     try {
       return openSync(this.path, how, 0o600);
     } catch (error) {
-      // Without the file there is nothing to resume.
+      // Nothing to resume.
       if (this.before === undefined) removeFile(resumePointPath(this.path));
       throw error;
     }
@@ -170,7 +163,7 @@ export class OutFile implements Sink {
   }
 }
 
-/** @throws Failure `usage` if the path is not a file, or if its folder cannot be used */
+/** @throws Failure `usage` if the path is not a file or its folder cannot be used */
 function existsAsFile(path: string): boolean {
   let stats: ReturnType<typeof lstatSync>;
   try {
@@ -237,10 +230,10 @@ export function resumePointPath(path: string): string {
 
 /** @throws Failure `usage` if the file belongs to another list or is shorter than recorded */
 function resumePointOf(path: string, current: { exists: boolean; identity: ListIdentity }): ResumePoint | undefined {
-  const noted = readResumePoint(resumePointPath(path));
-  if (noted === undefined || !current.exists) return undefined;
-  const differs = Object.keys({ ...noted.identity, ...current.identity }).filter(
-    (name) => noted.identity[name] !== current.identity[name],
+  const resumePoint = readResumePoint(resumePointPath(path));
+  if (resumePoint === undefined || !current.exists) return undefined;
+  const differs = Object.keys({ ...resumePoint.identity, ...current.identity }).filter(
+    (name) => resumePoint.identity[name] !== current.identity[name],
   );
   if (differs.length > 0)
     throw new Failure(
@@ -248,7 +241,9 @@ function resumePointOf(path: string, current: { exists: boolean; identity: ListI
       `${flags.resume}: ${path} belongs to another list (${differs.map((name) => name.replaceAll("_", " ")).join(", ")}).`,
       {
         meaning: differs
-          .map((name) => `${name}: ${noted.identity[name] ?? "none"} then, ${current.identity[name] ?? "none"} now`)
+          .map(
+            (name) => `${name}: ${resumePoint.identity[name] ?? "none"} then, ${current.identity[name] ?? "none"} now`,
+          )
           .join("; "),
         hint: `Run the same command as then, with ${flags.resume}; or start again.`,
         nextCommand: withForce,
@@ -257,7 +252,7 @@ function resumePointOf(path: string, current: { exists: boolean; identity: ListI
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const { size } = fstatSync(fd);
-    if (size >= noted.bytes) return noted;
+    if (size >= resumePoint.bytes) return resumePoint;
   } finally {
     closeSync(fd);
   }
@@ -302,7 +297,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** A crash leaves the old or the new resume point; both are valid. */
+/** Atomic, and both versions are valid. */
 function writeResumePoint(
   path: string,
   point: IdentifiedPoint,

@@ -25,24 +25,24 @@ import { asciiWidth, type DisplayWidth, isolated, visibleLines, visibleText } fr
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
 
-/** A line shows `  <mark> <lead>` in the margin, then the text with a hanging indent. */
+/** `  <mark> <lead>` in the margin, then the text with a hanging indent. */
 export interface PageLine {
   readonly mark?: string;
   readonly tone?: "green" | "yellow" | "red" | undefined;
   readonly lead?: string;
   readonly text: string;
   readonly margin: number;
-  /** True if the text must not be wrapped: it is already laid out, or a command. */
+  /** Do not wrap: laid out already, or a command. */
   readonly isWhole?: boolean;
 }
 
 interface PageScreen {
-  /** Number of columns of the terminal; undefined if stdout is not a terminal. */
+  /** Columns; undefined if stdout is not a terminal. */
   readonly width: number | undefined;
   readonly measure: DisplayWidth;
   /** True for `TERM=dumb`, a terminal that cannot move its cursor. */
   readonly isPlain: boolean;
-  /** `nowMs` is the service's time, in milliseconds since 1970. */
+  /** @param nowMs the service's time, milliseconds since 1970 */
   readonly time: (iso: string, nowMs: number) => string;
 }
 
@@ -52,12 +52,12 @@ export interface OutputOptions extends QuestionOptions {
   /** Value of `--fields`, split at commas. */
   readonly fields?: readonly string[];
   readonly quiet: boolean;
-  /** By default, times in tables are relative at a terminal and ISO 8601 elsewhere. */
+  /** Default: relative at a terminal, else ISO 8601. */
   readonly times?: "iso" | "relative" | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly version: string;
-  /** Milliseconds since a fixed moment of this process. */
+  /** Milliseconds since a fixed moment. */
   readonly elapsed: () => number;
 }
 
@@ -67,17 +67,17 @@ export interface Output extends Questions {
   readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly hasRelativeTimes: boolean;
-  /** Returns a text such as `in 36 hours (23 Nov 09:28)`, or `at <iso>` without relative times. */
+  /** Such as `in 36 hours (23 Nov 09:28)`, or `at <iso>` without relative times. */
   when(iso: string): string;
   /** True if a person reads the result as a table whose columns integ chose. */
   readonly isTable: boolean;
   /** Loads the format's module before a change, so that the result can be shown even if no file can be opened later. */
   load(): Promise<void>;
-  /** `text` is the API's JSON object, unchanged. */
+  /** @param text the API's JSON object */
   resource(text: string, view: ResourceView): Promise<void>;
-  /** Prints a JSON document of integ's own. `isRead` is as in `ResourceView`. */
+  /** Prints integ's own JSON document. */
   document(value: unknown, how?: { readonly isRead?: boolean }): Promise<void>;
-  /** Nothing is written before the list's first page or its end. `to` is a file that replaces stdout. */
+  /** Writes nothing before the first page or the end. @param to a file instead of stdout */
   list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
   /**
    * Adds a list to the job summary of GitHub Actions; elsewhere, has no effect. A failed write causes only a warning.
@@ -87,24 +87,21 @@ export interface Output extends Questions {
   report(view: ListView): Report;
   /** Checks a list's file without writing. @throws Failure `usage` if it exists or belongs to another list */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
-  /** Only the user can read the new file, which gets its name once it is complete and synced. */
+  /** Readable for the user only; named once it is complete and synced. */
   newFile(path: string, pieces: AsyncIterable<string> | Iterable<string>): Promise<void>;
-  /**
-   * The file is replaced atomically, and other users may read it.
-   * @throws Failure if it cannot be written; the previous file stays
-   */
+  /** Atomic; other users may read the file. @throws Failure if it cannot be written; the previous file stays */
   replacedFile(path: string, text: string): Promise<void>;
-  /** Prints text and a line break, escaped at a terminal. The service's text must first pass through `visibleText`. */
+  /** Escapes at a terminal. The service's text must first pass through `visibleText`. */
   text(text: string): Promise<void>;
-  /** Lines are wrapped at the terminal's width with hanging indents. */
+  /** Wraps at the terminal's width with hanging indents. */
   page(lines: (screen: PageScreen) => readonly PageLine[]): Promise<void>;
-  /** Prints useful information, unless `--quiet` is given. */
+  /** Omitted with `--quiet`. */
   note(text: string): void;
-  /** Prints the result of several changes on one line at the end of the command, unless `--quiet` is given. */
+  /** One line about several changes at the command's end. Omitted with `--quiet`. */
   ending(text: string): void;
-  /** Prints information that the user must see, even with `--quiet`. */
+  /** Printed even with `--quiet`. */
   warn(text: string): void;
-  /** Prints a line of a requested log on stderr, without a label. */
+  /** A line of a requested log on stderr, without a label. */
   log(line: string): void;
   next(command: NextCommand): void;
   /** Shows current work: drawn after 300 ms, else printed after 2 s, or after 10 s in a log. Call `done` at its end. */
@@ -149,7 +146,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
     async ask(question, how) {
       const answer = await (await asking()).ask(question, how);
       if (!how?.hidden) return remember(how?.flag, answer);
-      // A secret must not be in a command: its option reads the secret from standard input.
+      // Its option reads a secret from standard input.
       answered.push(...(how.flag?.split(" ").slice(0, 1) ?? []));
       return answer;
     },
@@ -163,7 +160,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
-  // Rows in a pipe may reach the same terminal through the next program, so nothing is drawn in front of them.
+  // The next program's rows may reach the same terminal.
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain && !terminal.isPiped;
   const tell = (text: string): void => terminal.writeErr(isolated(text, terminal.isTTY.stderr));
   const say = (label: string, text: string): void => tell(message(label, { text, width: terminal.errWidth }));
@@ -212,7 +209,7 @@ function createPrinting(
     print: (text: string, shown: ShownResource) => Promise<void>,
   ): Promise<void> => {
     const secretField = holdsSecret(text, view) ? view.secretField : undefined;
-    const plain = { view, target: ofView(target, view.columns) };
+    const plain = { view, target: targetOf(target, view.columns) };
     const shown = secretField === undefined ? plain : withSecret(secretField, plain);
     const { fields } = plain.target;
     const chosen = new ChosenFields(fields);
@@ -277,7 +274,7 @@ function summaryOf(
     try {
       const { appendFileSync, closeSync, constants, openSync } = await import("node:fs");
       const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
-      // Opening must not wait: a pipe without a reader would block the program.
+      // A pipe without a reader would block.
       const fd = openSync(env.GITHUB_STEP_SUMMARY, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK);
       appendFileSync(fd, `${text}\n`);
       closeSync(fd);
@@ -316,7 +313,6 @@ interface DocumentOptions extends Pick<OutputOptions, "format" | "terminal"> {
 
 async function printDocument(text: string, { format, target, terminal, isRead }: DocumentOptions): Promise<void> {
   if (format !== "json" || target.isTerminal || target.fields !== undefined) {
-    // A document is most readable as YAML.
     const { resource } = await formatters[format === "table" ? "yaml" : format]();
     const chosen = new ChosenFields(target.fields);
     const root = JsonText.of(text);
@@ -331,9 +327,9 @@ async function printDocument(text: string, { format, target, terminal, isRead }:
 interface ListOptions {
   readonly format: Format;
   readonly target: ListTarget;
-  /** True for a read: nothing is printed if a field of `--fields` is unknown. */
+  /** For a read: an unknown field of `--fields` prevents the output. */
   readonly isRead?: boolean;
-  /** A file needs no report of an empty list, because the command reports the file's size. */
+  /** Absent for a file, whose size the command reports. */
   readonly reportEmpty?: (text: string) => void;
 }
 
@@ -348,12 +344,12 @@ class LazyList implements ListWriter {
 
   constructor(view: ListView, options: ListOptions) {
     this.#view = view;
-    this.#options = { ...options, target: ofView(options.target, documentedIn(view)) };
+    this.#options = { ...options, target: targetOf(options.target, documentedIn(view)) };
     this.rowsWritten = options.target.rowsBefore ?? 0;
     this.#isChecked = !options.isRead || this.rowsWritten > 0;
   }
 
-  /** If the format is one document, the resource is printed inside it. */
+  /** Prints the resource inside the document, if the format has one. */
   async receipt(text: string, { view, target }: ShownResource): Promise<void> {
     const { resource, receipt = resource } = await formatters[this.#options.format]();
     const receiptsBefore = this.#receipts++;
@@ -363,7 +359,7 @@ class LazyList implements ListWriter {
   async page(page: RowPage): Promise<void> {
     if (page.length > 0) this.#assertFields(page);
     else if (!this.#isChecked) return;
-    if (this.#writer === undefined && this.#lacksColumns()) {
+    if (this.#writer === undefined && this.#hasNoColumns()) {
       if (page.length === 0) return;
       const { keysOf } = await import("./formats/cells.ts");
       const columns = keysOf(page).map((key) => ({ path: key, heading: key, isKey: true, isDetail: true }));
@@ -384,7 +380,7 @@ class LazyList implements ListWriter {
 
   async end(state: ListEnd): Promise<void> {
     this.#assertFields([]);
-    if (this.#writer === undefined && !this.#lacksColumns()) this.#writer = await this.#begin(this.#view);
+    if (this.#writer === undefined && !this.#hasNoColumns()) this.#writer = await this.#begin(this.#view);
     await this.#writer?.end(state);
     if (this.rowsWritten === 0) this.#options.reportEmpty?.(this.#view.empty ?? `No ${this.#view.plural}.`);
   }
@@ -404,7 +400,7 @@ class LazyList implements ListWriter {
     return (await formatters[format]()).list(view, { ...target, receiptsBefore: this.#receipts });
   }
 
-  #lacksColumns(): boolean {
+  #hasNoColumns(): boolean {
     const { format, target } = this.#options;
     return this.#view.columns.length === 0 && target.fields === undefined && (format === "csv" || format === "table");
   }
@@ -439,8 +435,8 @@ function stdoutTarget(
   };
 }
 
-function documentedIn({ columns, further = [] }: ListView): readonly Column[] {
-  return [...columns, ...further];
+function documentedIn({ columns, extraColumns = [] }: ListView): readonly Column[] {
+  return [...columns, ...extraColumns];
 }
 
 /** `--fields` selects from each element of an array, or from the single object. */
@@ -448,11 +444,11 @@ function rowsOf(root: JsonText): readonly JsonText[] {
   return root.isArray ? root.items() : [root];
 }
 
-function ofView(target: ListTarget, columns: readonly Column[]): ListTarget {
+function targetOf(target: ListTarget, columns: readonly Column[]): ListTarget {
   return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }
 
-/** A file is treated like a pipe: nothing is fitted or colored. */
+/** Like a pipe: not fitted or colored. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
   return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, color: 0 };
 }
@@ -464,7 +460,7 @@ function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceVie
   return typeof value === "string" && value !== "";
 }
 
-/** A receipt's secret is shown only once, so `--fields` and the CSV columns always include it. */
+/** A secret is shown only once, so `--fields` and CSV always include it. */
 function withSecret(name: string, { view, target }: ShownResource): ShownResource {
   const { fields } = target;
   const isColumn = view.columns.some(({ path }) => path === name);

@@ -5,13 +5,13 @@ import { delimiter, isAbsolute, join } from "node:path";
 export interface Pager {
   /** Resolves when the pipe accepts the data. @throws an error with the code EPIPE if the pager has exited */
   write(data: string | Buffer): Promise<void>;
-  /** Resolves when the user has left the pager; false if the pager failed. */
+  /** Resolves when the user has left the pager; false if it failed. */
   close(): Promise<boolean>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `INTEG_PAGER` takes precedence over `PAGER`. Returns undefined for `cat`, an empty value or `TERM=dumb`. */
+/** `INTEG_PAGER`, else `PAGER`. @returns undefined for `cat`, an empty value or `TERM=dumb` */
 export function pagerOf({ INTEG_PAGER: own, PAGER: shared, TERM: terminal }: Environment): string | undefined {
   const command = (own ?? shared ?? "").trim();
   return command === "" || command === "cat" || terminal === "dumb" ? undefined : command;
@@ -33,7 +33,7 @@ export function isInstalled(command: string, { PATH: path = "" }: Environment): 
 
 /** No user leaves a pager this soon. A pager that exits sooner, before the end of its input, has failed. */
 const soonestMs = 300;
-/** A program that reads no input ends within this time, before integ ends the input. */
+/** A program that reads no input ends within this time. */
 const startMs = 50;
 
 export function startPager(command: string, env: Environment): Pager {

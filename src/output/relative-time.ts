@@ -10,13 +10,10 @@ const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["year", 365 * day, Infinity],
 ];
 
-/** Length of the longest relative time of this century, such as `in 119 minutes`. */
+/** Of the longest in this century, such as `in 119 minutes`. */
 export const relativeTimeWidth = 14;
 
-/**
- * Rounds down, to a text such as `3 days ago`, `in 2 hours` or `just now`. A text that is not an ISO 8601 time stays
- * unchanged.
- */
+/** Rounds down, such as `3 days ago`, `in 2 hours` or `just now`. Other texts than ISO 8601 stay unchanged. */
 export function relativeTime(time: string, nowMs: number): string {
   const then = iso.test(time) ? Date.parse(time) : Number.NaN;
   if (Number.isNaN(then)) return time;
@@ -28,8 +25,8 @@ export function relativeTime(time: string, nowMs: number): string {
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
- * Rounds down, so that no message promises too much time. A thousandth of a unit may be missing: a limit of 90 days,
- * read a moment later, is still 90 days. With `isExact`, months and years are not used.
+ * Rounds down, so that no message promises too much time, but tolerates a thousandth: a limit of 90 days, read a moment later, is
+ * still 90 days. `isExact`: without months and years.
  */
 export function roundedDuration(ms: number, isExact = false): string {
   const allowed = isExact ? units.slice(0, 4) : units;
@@ -39,7 +36,7 @@ export function roundedDuration(ms: number, isExact = false): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
-/** Returns a text such as `in 36 hours (23 Nov 09:28)`, in this machine's time zone. */
+/** Such as `in 36 hours (23 Nov 09:28)`, in this machine's time zone. */
 export function timeAhead(time: string, nowMs: number): string {
   const then = new Date(time);
   const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");

@@ -2,7 +2,7 @@ import { JsonText, type Parts } from "../api/json/json-text.ts";
 
 export type RowPage = readonly JsonText[];
 
-/** `rows` are JSON texts. */
+/** @param rows JSON texts */
 export function pageOf(rows: readonly string[]): RowPage {
   return JsonText.of(`[${rows.join(",")}]`).items();
 }
@@ -37,7 +37,7 @@ export class UniqueRows {
   of(page: RowPage): RowPage {
     return page.filter((row) => {
       const id = (this.#before = row.parts(this.#before)).get("id");
-      // An id is a string (§2.2). A number may have lost digits, so it cannot be compared.
+      // Ids are strings (§2.2); a number may have lost digits.
       if (!id?.isString) return true;
       const { size } = this.#seen;
       return this.#seen.add(id.value).size > size;
@@ -45,10 +45,10 @@ export class UniqueRows {
   }
 }
 
-/** A table takes its column widths from the first page, so the first page is larger. */
+/** The first page is larger, because it sets a table's column widths. */
 const [firstPage, laterPages] = [5000, 500];
 
-/** At most one page is in memory. Yields at least one page, which may be empty. */
+/** Keeps one page in memory. Yields at least one, which may be empty. */
 export async function* inPages<T>(all: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T[]> {
   let [page, most]: [T[], number] = [[], firstPage];
   for await (const one of all) {

@@ -13,7 +13,7 @@ export type InputStream = Readable & {
   setRawMode?: (isRaw: boolean) => unknown;
 };
 
-/** An output stream of Node; `fd` is set for open files. */
+/** `fd` is set for open files. */
 export type OutputStream = Writable & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -22,7 +22,7 @@ export type OutputStream = Writable & {
 };
 
 export interface TerminalFacts {
-  /** The property may be a getter, which is called on first use. */
+  /** May be a getter, called on first use. */
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
@@ -40,17 +40,17 @@ export class BrokenPipe extends Error {
   }
 }
 
-/** The text on the terminal's last line must be erased before other output. */
+/** Text on the terminal's last line, to erase before other output. */
 export interface LiveText {
-  /** Erases the text, which may be drawn again. */
+  /** It may be drawn again. */
   clear(): void;
-  /** Erases the text for good. */
+  /** For good. */
   close(): void;
 }
 
 /** integ does not redraw a narrower terminal, nor one that reports 0 because its width is unknown. */
 const narrowest = 50;
-const mostRepeated = 1024 * 1024;
+const maxRepeated = 1024 * 1024;
 
 export class Terminal {
   readonly stdout: OutputStream;
@@ -67,10 +67,10 @@ export class Terminal {
   readonly #facts: TerminalFacts;
   #stdin: InputStream | undefined;
   #outError: unknown;
-  /** True if the next output starts the pager. */
+  /** The next output starts the pager. */
   #isPaged = false;
   #pager: Pager | undefined;
-  /** Output of stderr waits here while the pager has the screen. */
+  /** Stderr while the pager has the screen. */
   #delayed = "";
   /** Copy of the pager's input, up to a limit, to print if the pager fails. */
   #paged = "";
@@ -95,7 +95,7 @@ export class Terminal {
       stderr: colorLevel({ env, isTerminal: this.isTTY.stderr, noColor }),
     };
     this.#files = { stdout: openFile(stdout), stderr: openFile(stderr) };
-    // Without a listener, an EPIPE between two writes would crash the process.
+    // An EPIPE between two writes would crash the process.
     stdout.on("error", (error) => {
       this.#outError ??= error;
     });
@@ -111,14 +111,14 @@ export class Terminal {
     return columns > 0 ? columns : 80;
   }
 
-  /** Number of columns of stderr's terminal; undefined disables wrapping. */
+  /** Columns of stderr's terminal; undefined: no wrapping. */
   get errWidth(): number | undefined {
     return this.isTTY.stderr && (this.stderr.columns ?? 0) > 0 ? this.stderr.columns : undefined;
   }
 
   /**
-   * True if integ prints lines instead of redrawing stderr: the terminal cannot move its cursor, it is too narrow, or
-   * it has no colors, which suggests a screen reader.
+   * Print lines instead of redrawing stderr: the terminal cannot move its cursor, is too narrow, or has no colors, which suggests a
+   * screen reader.
    */
   get isPlain(): boolean {
     const { columns = narrowest } = this.stderr;
@@ -144,14 +144,14 @@ export class Terminal {
     try {
       if (this.#outError !== undefined) throw this.#outError;
       if (this.#pager !== undefined) {
-        // Nothing may be drawn over the pager's screen.
+        // Nothing may be drawn over the pager.
         this.midLine = true;
-        if (this.#paged.length < mostRepeated) this.#paged += data.toString();
+        if (this.#paged.length < maxRepeated) this.#paged += data.toString();
         await this.#pager.write(data).catch(async (error: unknown) => {
           if (await this.#endPager()) throw error;
         });
-      } else if (this.#files.stdout === undefined) await throughStream(this.stdout, data);
-      else wholeFile(this.#files.stdout, data);
+      } else if (this.#files.stdout === undefined) await writeToStream(this.stdout, data);
+      else writeFully(this.#files.stdout, data);
     } catch (error) {
       this.#outError ??= error;
       throw writeFailure(error);
@@ -168,18 +168,18 @@ export class Terminal {
     this.#isErrMidLine = !text.endsWith("\n");
     try {
       if (this.#files.stderr === undefined) this.stderr.write(text);
-      else wholeFile(this.#files.stderr, text);
+      else writeFully(this.#files.stderr, text);
     } catch {
       // No stream is left to report the error.
     }
   }
 
-  /** The output of a user's command may end without a line break. */
-  freshErrLine(): void {
+  /** A user's command may end within a line. */
+  startErrLine(): void {
     if (this.#isErrMidLine) this.writeErr("\n");
   }
 
-  /** From the next output on, a terminal's output goes through the pager that the environment names. */
+  /** Sends later output through the environment's pager, at a terminal. */
   page(): void {
     this.#isPaged = this.isTTY.stdout && this.isTTY.stderr;
   }
@@ -202,12 +202,12 @@ export class Terminal {
     this.writeErr(this.#delayed);
   }
 
-  /** If the pager failed, prints the output again. Returns true if the user left the pager. */
+  /** Prints the output again if the pager failed. @returns true if the user left it */
   async #endPager(): Promise<boolean> {
     const isRead = (await this.#pager?.close()) ?? true;
     this.#pager = undefined;
     if (isRead) return true;
-    const isWhole = this.#paged.length < mostRepeated;
+    const isWhole = this.#paged.length < maxRepeated;
     const instead = isWhole ? "the output is printed without it" : "choose another one with INTEG_PAGER";
     this.writeErr(`Note: The pager failed: ${instead}.\n`);
     if (isWhole) await this.writeOut(this.#paged).catch(() => {});
@@ -224,7 +224,7 @@ export class Terminal {
   }
 }
 
-/** Setting the mode of a closed terminal fails, and the error would crash readline. */
+/** On a closed terminal, setting the mode throws, which would crash readline. */
 function guarded(stdin: InputStream): InputStream {
   const { fd, setRawMode } = stdin;
   if (fd !== undefined && setRawMode !== undefined)
@@ -232,12 +232,12 @@ function guarded(stdin: InputStream): InputStream {
   return stdin;
 }
 
-/** Node ignores short writes to files, so a nearly full disk would cut the output. */
-function wholeFile(fd: number, data: string | Buffer): void {
+/** Node ignores short writes, so a nearly full disk would cut the output. */
+function writeFully(fd: number, data: string | Buffer): void {
   writeAll(fd, typeof data === "string" ? Buffer.from(data) : data);
 }
 
-/** Returns the descriptor of a file or device, to which Node writes synchronously. */
+/** A file's or device's descriptor, to which Node writes synchronously. */
 function openFile(stream: OutputStream): number | undefined {
   if (typeof stream.fd !== "number" || stream.isTTY === true) return undefined;
   try {
@@ -248,8 +248,8 @@ function openFile(stream: OutputStream): number | undefined {
   }
 }
 
-/** Resolves when the system has accepted the data, so that unwritten data does not fill the memory. */
-function throughStream(stream: OutputStream, data: string | Buffer): Promise<void> {
+/** Waits until the data is accepted, so that it does not fill the memory. */
+function writeToStream(stream: OutputStream, data: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(data, (error) => (error ? reject(error) : resolve()));
   });
@@ -271,7 +271,7 @@ function writeFailure(error: unknown): Error {
   });
 }
 
-/** Level 0 has no color, 1 has 16 colors, 2 has 256 colors, 3 has true color. */
+/** No color, 16 colors, 256 colors, true color. */
 export type ColorLevel = 0 | 1 | 2 | 3;
 
 export interface ColorFacts {
@@ -282,9 +282,8 @@ export interface ColorFacts {
 }
 
 /**
- * The first of these facts decides the color level: `--no-color`, a nonempty `NO_COLOR` (no-color.org), `FORCE_COLOR`
- * (0 to 3, `true`, `false`; empty means 1), `CLICOLOR_FORCE`, `CLICOLOR=0`, a stream that is not a terminal,
- * `TERM=dumb`, and the abilities in `COLORTERM` and `TERM`.
+ * By the first of: `--no-color`, a nonempty `NO_COLOR` (no-color.org), `FORCE_COLOR` (0 to 3, `true`, `false`; empty means 1),
+ * `CLICOLOR_FORCE`, `CLICOLOR=0`, not a terminal, `TERM=dumb`, the abilities in `COLORTERM` and `TERM`.
  */
 export function colorLevel({ env, isTerminal, noColor }: ColorFacts): ColorLevel {
   if (noColor || isSet(env.NO_COLOR)) return 0;

@@ -22,14 +22,11 @@ export async function unicodeWidth(): Promise<DisplayWidth> {
   return { of, fit };
 }
 
-/** For each code unit: 0 is not measured; 1 and 2 are columns; 3 depends on its neighbors or must be escaped. */
+/** By code unit: 0 is not measured; 1 and 2 are columns; 3 depends on neighbors or must be escaped. */
 const widths = new Uint8Array(65_536);
 const [narrow, wide, other] = [1, 2, 3] as const;
 
-/**
- * `unit` is a UTF-16 code unit; `measure` is string-width. Returns 0 if the width depends on neighbors, or if the
- * character must be escaped.
- */
+/** @returns 0 if the width depends on neighbors, or if the character must be escaped. @param measure string-width */
 function characterWidth(unit: number, measure: (text: string) => number): 0 | 1 | 2 {
   if (widths[unit] === 0) widths[unit] = kindOf(String.fromCharCode(unit), measure);
   const kind = widths[unit];

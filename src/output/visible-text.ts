@@ -12,15 +12,14 @@ const plain = /^[\x20-\x7e]*$/;
 const unescaped = /^[ !#-[\]-~]*$/;
 
 /**
- * Escapes invisible characters, controls and line breaks in a form such as `\u{1b}`, so the result is one line.
- * Printable text stays unchanged, and escaping twice changes nothing.
+ * One line: invisible characters, controls and line breaks become a form such as `\u{1b}`. Escaping twice changes nothing.
  */
 export function visibleText(text: string): string {
   return plain.test(text) ? text : text.replace(unsafeCharacters(), spell);
 }
 
 const letters = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]+";
-/** Matches commands with a quoted word, which users copy, and right-to-left words with a sign between them. */
+/** Commands with a quoted word, which users copy, and right-to-left words with a sign between them. */
 const rightToLeft = new RegExp(`integ (?:[^'\\n]*'[^'\\n]*')+|${letters}(?:[ .,"_-]?${letters})*`, "gu");
 
 /** Isolates right-to-left names in visible text, so that a terminal does not reorder the text around them. */
@@ -32,7 +31,7 @@ export function isolated(text: string, isTerminal = true): string {
 
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g;
 
-/** Counts columns closely enough to wrap a text. A surrogate pair counts as two, because most pairs are wide. */
+/** Exact enough to wrap a text. Most surrogate pairs are two columns wide. */
 export function roughWidth(text: string): number {
   return plain.test(text) ? text.length : text.length + (text.match(wide)?.length ?? 0);
 }
@@ -42,10 +41,7 @@ export function visibleLines(text: string): string {
   return text.includes("\n") ? text.split("\n").map(visibleText).join("\n") : visibleText(text);
 }
 
-/**
- * The service's text in JSON must not control the terminal. The `\u` escapes keep the meaning, and line breaks stay.
- * `json` must be valid JSON, which is ASCII outside its strings.
- */
+/** Escapes as JSON does, and keeps line breaks. @param json valid JSON, which is ASCII outside its strings */
 export function visibleJson(json: string): string {
   return json.replace(unsafeCharacters(), (character) => (character === "\n" ? character : escapeJson(character)));
 }
@@ -60,7 +56,7 @@ export function visibleYaml(text: string): string {
   );
 }
 
-/** A cut text ends with `…` and has at most `limit` UTF-16 code units. */
+/** At most `limit` UTF-16 code units, with `…` at a cut. */
 export function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const cut = text.slice(0, limit - 1);

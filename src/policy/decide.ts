@@ -1,4 +1,4 @@
-// Decides the next action for one item, from observations only.
+// Decides an item's next action from observations only.
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { overlapEnd } from "../journal/entry.ts";
 import { roundedDuration } from "../output/relative-time.ts";
@@ -15,22 +15,21 @@ type PlanStep =
   | { readonly do: "create" }
   | { readonly do: "adopt"; readonly credential: SeenCredential }
   | { readonly do: "replace"; readonly old: SeenCredential }
-  /** Continues unfinished work, or ends an overlap that is over. */
   | { readonly do: "finish"; readonly entry: string };
 
 export interface Decision {
   readonly item: PolicyItem;
   readonly action: PlanAction;
   readonly reason: string;
-  /** The status of the client or key, the state of its unfinished entry, or `stalled` or `untrusted`. */
+  /** The status of the credential, the state of its unfinished entry, or `stalled` or `untrusted`. */
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
-  /** In ms since 1970. */
+  /** Milliseconds since 1970. */
   readonly dueMs?: number | undefined;
-  /** `apply` checks again that the old key is unused before it revokes the key. */
+  /** `apply` checks again that the old key is unused before it revokes it. */
   readonly rechecksUse?: boolean;
-  /** The reason why `apply` leaves the action to a person. */
+  /** Why `apply` leaves the action to a person. */
   readonly hold?:
     | "stalled"
     | "own"
@@ -41,23 +40,23 @@ export interface Decision {
     | "untrusted"
     | "uncertain"
     | undefined;
-  /** integ cannot decide whether this profile authenticates with the credential. */
+  /** The profile that may authenticate with the credential. */
   readonly mayBeOwnOf?: string | undefined;
   readonly entry?: string | undefined;
   readonly holder?: Holder | undefined;
-  /** Credentials without an item that this item could adopt. */
+  /** Unmanaged credentials that the item could adopt. */
   readonly choices?: readonly SeenCredential[] | undefined;
 }
 
 export interface DecisionOptions {
   readonly maxFailures: number;
   readonly retry: ReadonlySet<string>;
-  /** Names of items to deliver to the file's destination although their secret is elsewhere. */
+  /** Items whose secret is delivered to the file's destination although it is elsewhere. */
   readonly redeliver: ReadonlySet<string>;
-  /** Names of items whose overlap ends now. */
+  /** Items whose overlap ends now. */
   readonly finish: ReadonlySet<string>;
   readonly includeOwn: boolean;
-  /** The `itemKey` of every item of the policy. */
+  /** `itemKey` of every item of the policy. */
   readonly items: ReadonlySet<string>;
 }
 
@@ -72,7 +71,7 @@ export function decide(item: PolicyItem, observed: Observed, options: DecisionOp
   return holdForPerson(holdIfOccupied(decision, observed, options), { works, options }, observed.profile);
 }
 
-/** An entry without a valid signature must not cause a replacement, a revocation or another creation. */
+/** An untrusted entry must not cause a replacement, a revocation or another creation. */
 function holdAsUntrusted(decision: Decision, { entry: { id } }: Work): Decision {
   const reason = `its journal entry ${id} is untrusted: none of the keys of the journal signed it`;
   return { ...decision, reason, state: "untrusted", hold: "untrusted", entry: id };
@@ -167,18 +166,18 @@ interface Situation {
 }
 
 function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Situation): Decision {
-  // Another one would be one too many as soon as the service completes this one.
+  // Another client would be one too many once the service completes this one.
   if (last?.status === "pending") {
     const reason = `${last.id} is pending: the service has not completed its creation`;
     return { item, current: last, action: "wait", reason, state: "pending", step: noStep };
   }
-  // A disabled client may be enabled again, and a 404 may have another cause (§4.2): only a revocation is certain.
+  // Only a revocation is certain: a disabled client may be enabled again, and a 404 may have another cause (§4.2).
   if (last !== undefined && isUncertain(item.kind, last) && !options.retry.has(item.name)) {
     const { id, status } = last;
     const reason = `${id} is ${status === "absent" ? "not found" : status}, and may work again: another client would replace its secret`;
     return { item, current: last, action: "create", reason, state: status, step: noStep, hold: "uncertain" };
   }
-  // A secret at the item's destination is better evidence than a name.
+  // The secret at the item's destination is better evidence than a name.
   const needsName = last === undefined && holderAtDestination(item, observed) === undefined;
   const similar = needsName ? adoptionDecision(item, observed, options) : [];
   if (similar.length > 0) return notAdopted(item, similar);
@@ -198,7 +197,7 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
   };
 }
 
-/** The list of keys is complete, so a key that is missing there is not uncertain. */
+/** The list of keys is complete, so a missing key does not exist. */
 function isUncertain(kind: PolicyItem["kind"], { status }: SeenCredential): boolean {
   return kind === "oauth_client" && status !== "revoked" && status !== "active";
 }
@@ -222,9 +221,8 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
 }
 
 /**
- * Finds active credentials that belong to no item and fit this item's settings. Keys with the item's name are
- * preferred. Without such a key, an item without a destination, which integ cannot create, may adopt any of the others
- * except keys named like another item.
+ * Active credentials without an item that fit this item's settings: keys with the item's name, or, for an item without a
+ * destination, all except keys named like another item.
  */
 function adoptionDecision(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
@@ -232,7 +230,7 @@ function adoptionDecision(item: PolicyItem, observed: Observed, { items }: Decis
       ...candidates,
       ...(unfinished === undefined ? [] : [unfinished.made, unfinished.old]),
     ]),
-    // A secret at an item's destination shows that its credential belongs to the item.
+    // A secret at an item's destination belongs to the item.
     ...[...observed.holders.values()].map(({ id }) => id),
   ]);
   const similar = [...seenOf(item, observed).values()].filter(
@@ -248,12 +246,12 @@ function adoptionDecision(item: PolicyItem, observed: Observed, { items }: Decis
   const named = similar.filter((one) => itemKeyOf(one) === itemKey(item));
   if (named.length > 0) return named;
   if (item.destinations.length > 0) return [];
-  // `policy init` numbers the items of keys with the same name.
+  // `policy init` numbers items of keys with the same name.
   const unnumbered = itemKey({ ...item, name: item.name.replace(/-\d+$/, "") });
   return similar.filter((one) => itemKeyOf(one) === unnumbered || !items.has(itemKeyOf(one) ?? ""));
 }
 
-/** If exactly one similar item is no longer in the file, it was probably renamed. */
+/** A single similar item that left the file was probably renamed. */
 function renameHint(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
   const seen = seenOf(item, observed);
   const similar = [...observed.works].flatMap(([key, { candidates }]) => {
@@ -266,7 +264,7 @@ function renameHint(item: PolicyItem, observed: Observed, { items }: DecisionOpt
   return similar.length === 1 ? similar[0]! : "";
 }
 
-/** The secret of a new credential must not overwrite the secret of another working or unfinished credential. */
+/** A new secret must not overwrite that of another working or unfinished credential. */
 function holdIfOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
@@ -307,7 +305,7 @@ function holderAtDestination(item: PolicyItem, observed: Observed): Holder | und
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
-/** True if the new secret would overwrite the active profile's credential and does not replace that credential. */
+/** True if the new secret would replace the acting profile's credential by that of another item. */
 function replacesOwnCredential({ item: { destinations }, step }: Decision, profile: string): boolean {
   const isOwn = step.do === "replace" && step.old.ownership === "own";
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
@@ -337,7 +335,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const misplaced = misplacement(item, current, observed);
-  // A due rotation delivers a new secret anyway, unless a program may use the current one: then a person decides.
+  // A due rotation delivers anyway, but if a program may use the current secret, a person decides.
   const needsDecision = misplaced !== undefined && (misplaced.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: misplaced.reason, hold: "astray", dueMs: nowMs };
@@ -347,7 +345,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   return { item, current, state: current.status, action: "none", reason: due.reason, step: noStep, dueMs: due.ms };
 }
 
-/** `mayBeInUse`: a program may use the secret at its present place. @returns undefined if the secret is in place */
+/** `mayBeInUse`: a program may use the secret at its current place. @returns undefined if the secret is in place */
 function misplacement(
   item: PolicyItem,
   { id }: SeenCredential,
@@ -359,7 +357,7 @@ function misplacement(
   for (const destination of item.destinations) {
     const place = placeOf(destination, item);
     const name = destinationName(destination);
-    // A changed command may have the same effect, so the plan only shows that it changed.
+    // A changed command may have the same effect: the plan only shows that it changed.
     const isChanged = "command" in destination && last.places.some(({ kind }) => kind === "command");
     if (!deliveredTo.has(place) && !isChanged)
       return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, mayBeInUse: true };
@@ -382,7 +380,7 @@ export function changedCommands(item: PolicyItem, { id }: SeenCredential, { deli
     .map(destinationName);
 }
 
-/** Fields that the service does not show count as equal. */
+/** A field that the service does not show counts as equal. */
 function differences(item: PolicyItem, current: SeenCredential): string | undefined {
   const { scopes } = current;
   if (
@@ -415,7 +413,7 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
   if (beforeExpiryMs !== undefined && !Number.isNaN(end)) {
     const ms = end - beforeExpiryMs;
     const left = `expires in ${longDuration(end - nowMs)}`;
-    limits.push({ isDue: nowMs > ms, ms, reason: `${left}, replaced ${longDuration(beforeExpiryMs)} before` });
+    limits.push({ isDue: nowMs > ms, ms, reason: `${left}, rotation due ${longDuration(beforeExpiryMs)} before` });
   }
   if (everyMs !== undefined && !Number.isNaN(created)) {
     const ms = created + everyMs;
@@ -447,7 +445,7 @@ function holdForPerson(
   if (item.destinations.length === 0 && step.do !== "finish")
     return {
       ...decision,
-      // Without a destination nothing can be created, so the item represents an existing credential.
+      // Nothing can be created without a destination, so the item means an existing credential.
       action: action === "create" && works.length === 0 ? "adopt" : action,
       hold: "no_destination",
       reason: `${decision.reason}; the destination of its secret is unknown`,
@@ -466,7 +464,7 @@ const units: readonly (readonly [suffix: string, ms: number])[] = [
   ["s", 1000],
 ];
 
-/** @returns a duration as in a policy file, rounded down, such as `61d` */
+/** @returns a policy file's duration, rounded down, such as `61d` */
 export function shortDuration(ms: number): string {
   const [suffix, unit] = units.find(([, size]) => ms >= 2 * size || (ms >= size && ms % size === 0)) ?? ["s", 1000];
   return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;

@@ -9,7 +9,7 @@ import { itemKey } from "./works.ts";
 import { shell, flags } from "../next-step.ts";
 import { tryParseJson } from "../json.ts";
 
-/** The output of `integ plan --json` and `--out`. Only a removed or changed key needs a new version. */
+/** Printed by `integ plan --json` and `--out`. A removed or changed key needs a new version. */
 export interface PlanDocument {
   readonly object: "plan";
   readonly version: 1;
@@ -24,7 +24,7 @@ export interface PlanDocument {
   readonly only: readonly string[];
   readonly data: readonly PlanRow[];
   readonly unmanaged: readonly Unmanaged[];
-  /** Digests of the plan's inputs: `policy` for the file's settings, and `item <name>` for each item. */
+  /** Digests of the inputs: `policy` for the file's settings, `item <name>` for each item. */
   readonly made_from: Readonly<Record<string, string>>;
 }
 
@@ -90,7 +90,7 @@ function observedOf(item: PolicyItem, observed: Observed): unknown {
   ];
 }
 
-/** The digest of an item includes other credentials whose secrets are at its destinations. */
+/** Other credentials with a secret at the item's destinations. */
 function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
   return item.destinations.flatMap((destination) => {
     const holder = holders.get(placeOf(destination, item));
@@ -120,7 +120,7 @@ export function readPlanDocument(text: string, file: string): PlanDocument {
   return read as unknown as PlanDocument;
 }
 
-/** A file that is not a plan is most likely a policy, which a plan must not overwrite. */
+/** Another file is probably a policy, which a plan must not overwrite. */
 function notPlanFailure(file: string, why: string, isPlan = false): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
@@ -133,12 +133,12 @@ function notPlanFailure(file: string, why: string, isPlan = false): Failure {
   });
 }
 
-/** True for a plan of any version, even if it is incomplete. */
+/** Also true for other versions and incomplete plans. */
 export function isPlanText(text: string): boolean {
   return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }
 
-/** @throws Failure `usage` that names the inputs that changed since the plan */
+/** @throws Failure `usage` that names the changed inputs */
 export function assertUnchanged(plan: PlanDocument, now: Readonly<Record<string, string>>, baseUrl: string): void {
   const names = [...new Set([...Object.keys(plan.made_from), ...Object.keys(now)])];
   const changed = names.filter((name) => plan.made_from[name] !== now[name]);

@@ -1,4 +1,4 @@
-// The first policy file for existing credentials, which `integ policy init` writes.
+// The first policy file, which `integ policy init` writes for existing credentials.
 import { flags } from "../next-step.ts";
 import { freeName, type ItemKind } from "./works.ts";
 
@@ -7,7 +7,7 @@ export interface DraftItem {
   readonly id: string;
   readonly baseName: string;
   readonly lifeMs?: number | undefined;
-  /** The lines below the item's name; values are JSON, which is valid YAML. */
+  /** Below the item's name; values are JSON, which is valid YAML. */
   readonly lines: readonly string[];
 }
 
@@ -51,7 +51,7 @@ function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
   ];
 }
 
-/** An expiring key is rotated in the last quarter of its lifetime, and the overlap ends before it expires. */
+/** An expiring key rotates in the last quarter of its lifetime; its overlap ends before it expires. */
 function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];
@@ -65,7 +65,7 @@ function rotation(lifeMs: number | undefined): string[] {
   return [`expires_in: ${durationText(life)}`, `rotate: { ${rules.join(", ")} }`];
 }
 
-/** A key's expiry is chosen shortly before or after its creation, so a lifetime is rounded by up to a minute. */
+/** Tolerates a minute, because an expiry is chosen shortly before or after the creation. */
 function inWholeMultiples(ms: number, unit: number): number | undefined {
   const whole = Math.round(ms / unit) * unit;
   return whole > 0 && Math.abs(whole - ms) <= minute ? whole : undefined;

@@ -14,13 +14,13 @@ export interface PolicyFinding {
     | "age_too_long"
     | "too_many_clients"
     | "destination";
-  /** The name of the item, or the id of the service account. */
+  /** An item's name, or a service account's id. */
   readonly item: string;
   readonly message: string;
 }
 
 const day = 86_400_000;
-/** Matches prefixes of well-known tokens and keys, and passwords, tokens or headers with a literal value. */
+/** Prefixes of well-known tokens and keys; passwords, tokens and headers with a literal value. */
 const secretText =
   /\b(?:gh[pousr]_|github_pat_|hvs\.|glpat-|xox[bp]-|AKIA|eyJ[\w-]{8})[\w-]{8}|-----BEGIN |(?:password|token|secret|api[_-]?key|bearer)["']?[=: ] ?["']?[A-Za-z0-9+/_-]{16}/i;
 
@@ -56,7 +56,7 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   return findings;
 }
 
-/** If clients need every slot of a service account, no slot is left for a rotation. */
+/** Accounts without a free slot for a rotation. */
 function crowdedAccounts(items: readonly PolicyItem[]): PolicyFinding[] {
   const counts = new Map<string, number>();
   for (const item of items)

@@ -1,23 +1,23 @@
-// The credentials whose secrets the journal recorded at a destination, because a new secret would overwrite them there.
+// The credentials whose secrets are at a destination, where a new secret would overwrite them.
 import { type Entry, isSettled, kindOf, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
 import type { ItemDestination, PolicyItem } from "./policy.ts";
 import { isOf, itemKey, type ItemKind, type ItemWorks, recordedItem, type WorkScope } from "./works.ts";
 
-/** The client or key whose secret was last delivered to a destination, or will be. */
+/** The credential whose secret was last delivered to a destination, or will be. */
 export interface Holder {
   readonly kind: ItemKind;
   readonly entry: string;
   readonly id: string | undefined;
-  /** The `itemKey` of the credential's item. */
+  /** `itemKey` of the credential's item. */
   readonly item: string | undefined;
   readonly isUnfinished: boolean;
-  /** The issuing service or organization if it is not the plan's. integ cannot look up the credential there. */
+  /** Set if another service or organization issued the credential: integ cannot look it up there. */
   readonly issuer: string | undefined;
 }
 
-/** A command's identity includes its format and owner, because both may decide where it stores the secret. */
+/** A command's format and owner may decide where it stores the secret. */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -29,7 +29,7 @@ export function placeOf(destination: ItemDestination, owner?: PolicyItem): strin
 }
 
 function storePlace(to: string): string {
-  // Ignore the list of allowed repositories that follows the name of a GitHub organization's secret.
+  // Ignores the allowed repositories after the name of a GitHub organization's secret.
   return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase().replace(/(#\w+)\?.*$/, "$1") : to}`;
 }
 
@@ -37,7 +37,7 @@ function commandPlace(mark: string, owner: { kind: string | undefined; serviceAc
   return `command:${mark} ${owner.kind ?? ""} ${owner.serviceAccount ?? ""}`;
 }
 
-/** @returns the identity as from `placeOf`; undefined if the destination cannot be identified */
+/** @returns as `placeOf`; undefined if the destination cannot be identified */
 export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | "request_text">): string | undefined {
   if (at.kind === "file") return `file:${at.path}`;
   if (at.kind === "profile") return `profile:${at.name}`;
@@ -55,11 +55,11 @@ export interface HolderScope {
   readonly scope: WorkScope;
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly places: ReadonlySet<string>;
-  /** False if the destination is on another machine, or the delivered secret no longer exists there. */
+  /** False on another machine, or if the delivered secret no longer exists there. */
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
 }
 
-/** @returns the newest credential at each destination, by `placeOf`, unless the journal recorded its revocation */
+/** @returns the newest credential that is not revoked, by `placeOf` */
 export function holdersOf(
   entries: readonly Entry[],
   { scope, works, places, isHere }: HolderScope,
@@ -73,7 +73,7 @@ export function holdersOf(
   for (const entry of newestFirst) {
     const { id, resource_id, destination, state, base_url } = entry;
     const resourceId = resource_id ?? undefined;
-    // A rotation in place made the old secret invalid everywhere.
+    // A rotation in place made the old secret invalid.
     const isStale = resourceId !== undefined && rotatedKeys.has(resourceId);
     if (entry.detail.mode === "in_place" && state === "done" && resourceId !== undefined) rotatedKeys.add(resourceId);
     for (const at of placesOf(destination)) {
@@ -100,7 +100,7 @@ export interface Delivered {
   readonly places: readonly SingleDestination[];
 }
 
-/** `places` is empty if a person adopted the credential or claimed its secret. @returns deliveries by resource id */
+/** `places` is empty for adopted credentials and claimed secrets. @returns deliveries by resource id */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   const newest = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -115,13 +115,13 @@ export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   return newest;
 }
 
-/** True if the entry's secret is at its destination, or may still be delivered. */
+/** True if the secret is at its destination, or may still be delivered. */
 export function mayHold({ destination, state, operation }: Entry): boolean {
   if (destination === null || operation.endsWith(".revoke")) return false;
   return state === "done" || !isSettled(state);
 }
 
-/** Finds the item by the entry's client or key, else by its work or that of its parent, else by the entry's record. */
+/** Finds the item by the client or key, else by the work or its parent, else by the entry. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();

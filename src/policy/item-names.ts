@@ -1,4 +1,4 @@
-// Reads the names of a policy's items for completion, without validation for speed.
+// Reads item names for completion; skips validation for speed.
 import { parse } from "yaml";
 
 export function itemNamesIn(text: string): [name: string, kind: string][] {

@@ -1,4 +1,4 @@
-// The plan that fulfils a policy: a row per item, in the file's order, and the slots it needs.
+// A policy's plan: a row per item in the file's order, and the slots it needs.
 import {
   changedCommands,
   decide,
@@ -17,24 +17,24 @@ import { itemKey, itemOf } from "./works.ts";
 export interface PlanRow {
   readonly name: string;
   readonly kind: PolicyItem["kind"];
-  /** What the credential may do, in words such as `client of sa_1 with entity:read`. */
+  /** In words, such as `client of sa_1 with entity:read`. */
   readonly grants: string;
   readonly scopes: readonly string[];
   readonly service_account: string | null;
   readonly type: string | null;
-  /** The lifetime of a key, such as `30d`; null if the key has `expires_at` or never expires. */
+  /** A key's lifetime, such as `30d`; null with `expires_at` or without an expiry. */
   readonly expires_in: string | null;
   readonly expires_at: string | null;
   readonly action: PlanAction;
   readonly reason: string;
-  /** A duration such as `61d`; null if the creation time is unknown. */
+  /** Such as `61d`; null if unknown. */
   readonly age: string | null;
   /** ISO 8601 UTC. */
   readonly due_at: string | null;
-  /** Used slots of the service account's 20; null for keys. */
+  /** Used slots of the service account; null for keys. */
   readonly slots_before: number | null;
   readonly slots_after: number | null;
-  /** Commands are in full, because they receive the secret. */
+  /** With full commands, because these receive the secret. */
   readonly destinations: readonly string[];
   /** Commands that did not receive the current secret. */
   readonly changed: readonly string[];
@@ -46,18 +46,17 @@ export interface PlanRow {
 export interface PlannedItem {
   readonly decision: Decision;
   readonly row: PlanRow;
-  /** The reason why `apply` leaves the item to a later run. */
+  /** Why `apply` leaves the item to a later run. */
   readonly postponed?: string | undefined;
 }
 
 export interface Plan {
   readonly items: readonly PlannedItem[];
   readonly refusals: readonly SlotRefusal[];
-  /** Slots available for new clients, by service account. */
+  /** By service account. */
   readonly freeSlots: ReadonlyMap<string, number>;
-  /** Clients and keys without an item in the policy. */
   readonly unmanaged: readonly Unmanaged[];
-  /** The time when the window opens, in ISO 8601 UTC; absent if changes may start now. */
+  /** When the window opens, ISO 8601 UTC; absent if it is open. */
   readonly opensAt?: string | undefined;
 }
 
@@ -72,9 +71,9 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
-  /** Adopt each existing credential that fits only one item. */
+  /** Adopt existing credentials that fit only one item. */
   readonly adopt?: boolean | undefined;
-  /** Empty means all items. */
+  /** Empty: all items. */
   readonly only: ReadonlySet<string>;
 }
 
@@ -106,7 +105,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   };
 }
 
-/** A credential that fits several items is left to the user. With `adopt`, the adoption of the others is planned. */
+/** The user decides about a credential that fits several items. With `adopt`, the others are adopted. */
 function resolveAmbiguity(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)
@@ -127,7 +126,7 @@ function resolveAmbiguity(decisions: readonly Decision[], { adopt = false }: Pla
   });
 }
 
-/** Of the changes beyond one run's limit, the longest overdue start first. */
+/** The longest overdue changes start first. */
 function postponedByLimit(decisions: readonly Decision[], { changesPerRun }: Policy): Map<string, string> {
   const starting = decisions
     .filter(({ step, hold }) => hold === undefined && (step.do === "create" || step.do === "replace"))
@@ -182,11 +181,10 @@ function unmanagedIn(
   { works, clients, keys, nowMs }: Observed,
   decisions: readonly Decision[],
 ): Unmanaged[] {
-  // Omit credentials that an item's own row shows.
   const managed = new Set(
     decisions.flatMap(({ current, choices = [] }) => [current?.id, ...choices.map(({ id }) => id)]),
   );
-  // Omit credentials of other policies, which `adopt` would refuse.
+  // `adopt` refuses credentials of other policies.
   for (const [key, { candidates }] of works)
     if (itemOf(key).policy !== policyId) for (const id of candidates) managed.add(id);
   for (const item of items) {

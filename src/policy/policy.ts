@@ -1,7 +1,7 @@
-// A policy for the planner: which credentials should exist, their maximum age, and the destinations of their secrets.
+// A policy as the planner sees it: credentials, their maximum age, and destinations of secrets.
 import type { SecretFormat } from "../secrets/destination.ts";
 
-/** Paths are absolute; stores are as in `--secret-to`. */
+/** Paths are absolute; stores as in `--secret-to`. */
 export type ItemDestination =
   | { readonly file: string; readonly format?: SecretFormat | undefined }
   | {
@@ -12,18 +12,18 @@ export type ItemDestination =
   | { readonly profile: string }
   | { readonly store: string };
 
-/** @returns the destination in full, so that a person can check it */
+/** In full, so that a person can check it. */
 export function destinationName(destination: ItemDestination): string {
   if ("file" in destination) return destination.file;
   if ("profile" in destination) return `profile ${destination.profile}`;
   return "store" in destination ? destination.store : `command: ${destination.command}`;
 }
 
-/** All durations are in ms. */
+/** Durations in ms. */
 export interface RotationRule {
   readonly everyMs?: number | undefined;
   readonly beforeExpiryMs?: number | undefined;
-  /** With `unusedMs`, the overlap is at most this long, and ends once the old key is unused for `unusedMs`. */
+  /** With `unusedMs`, the maximum: the overlap ends once the old key is unused for `unusedMs`. */
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
   readonly unknownAge: "report" | "rotate";
@@ -36,7 +36,7 @@ interface AnyItem {
   readonly rotate?: RotationRule | undefined;
   /** Empty for `secret: unknown`. */
   readonly destinations: readonly ItemDestination[];
-  /** Revoke the old credential even if integ could not prove that the new one works. */
+  /** Revoke the old credential even if the new one cannot be proven. */
   readonly acceptsUnproven?: boolean | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface KeyItem extends AnyItem {
 
 export type PolicyItem = ClientItem | KeyItem;
 
-/** A part of each day, in minutes after midnight of `zone`. The minute `to` is excluded. */
+/** Minutes after midnight in `zone`; `to` is excluded. */
 export interface DailyWindow {
   readonly from: number;
   readonly to: number;
@@ -63,12 +63,12 @@ export interface DailyWindow {
 }
 
 export interface Policy {
-  /** Random, so that items of different policies may have the same name. */
+  /** Random: items of different policies may have the same name. */
   readonly id: string;
   readonly profile?: string | undefined;
   readonly items: readonly PolicyItem[];
   readonly window?: DailyWindow | undefined;
-  /** An item with this many consecutive failures is not retried automatically. */
+  /** After so many consecutive failures, an item is not retried automatically. */
   readonly maxFailures: number;
   readonly changesPerRun: number;
   readonly keepFreeSlots: number;

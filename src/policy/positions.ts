@@ -17,7 +17,7 @@ export class Positions {
     this.#lines = lines;
   }
 
-  /** The position of a value, or of its parent if it is missing. */
+  /** For a missing value, the position of its parent. */
   ofValue(path: Path): Position {
     return this.#at(this.#follow(path).node);
   }

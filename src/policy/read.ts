@@ -1,4 +1,4 @@
-// Parses a policy file's text, or reports every defect with line and column. Reads no other files.
+// Parses a policy file's text, or reports every defect with its position. Reads no other files.
 import { type Document, isAlias, isNode, isScalar, LineCounter, parseDocument, visit, type YAMLError } from "yaml";
 import { Failure } from "../errors.ts";
 import type { Policy } from "./policy.ts";
@@ -7,9 +7,9 @@ import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
 import { shell, flags, similarName } from "../next-step.ts";
 
-/** The maximum size of a policy file in bytes. A thousand items need a fifth of it. */
+/** In bytes; a thousand items need a fifth. */
 export const longestPolicy = 1024 * 1024;
-/** The limit of a plan is higher, because its rows are longer than the policy's items. */
+/** Rows of a plan are longer than a policy's items. */
 export const longestPlan = 16 * longestPolicy;
 const deepestNesting = 100;
 const maxShown = 20;
@@ -20,11 +20,11 @@ export interface PolicySource {
   /** The base of relative paths. */
   readonly folder: string;
   readonly nowMs: number;
-  /** Resolves the links in a folder's path; returns it unchanged if that is impossible. */
+  /** Resolves links; returns the path unchanged if that is impossible. */
   readonly realFolder?: (folder: string) => string;
 }
 
-/** @throws Failure `usage` with file, line, column, value and the allowed values of every defect */
+/** @throws Failure `usage` that shows each defect with file, line, column, value and the allowed values */
 export function readPolicy({ text, file, folder, nowMs, realFolder }: PolicySource): Policy {
   const source = text.replace(/^\uFEFF/, "");
   refuseHuge(source, file);
@@ -50,7 +50,7 @@ interface LocatedDefect extends Position {
 function refuseHuge(source: string, file: string): void {
   if (Buffer.byteLength(source) > longestPolicy)
     throw new Failure("usage", `${file}: the file is too large. Allowed: up to 1 MiB.`, { meaning: nothingSent });
-  // The YAML library's memory use grows with nesting: a million brackets would crash the process.
+  // The YAML library's memory grows with nesting: a million brackets would crash the process.
   let depth = 0;
   for (const [index, line] of source.split("\n").entries()) {
     const items = /^\s*(?:- )*/.exec(line)![0].split("-").length - 1;
@@ -84,7 +84,7 @@ interface YamlSource {
   readonly source: string;
 }
 
-/** A syntax error causes others after it, so only the first is reported. */
+/** Reports only the first syntax error, which may cause the others. */
 function yamlDefects(document: Document, { positions, source }: YamlSource): LocatedDefect[] {
   const errors = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const hasTab = errors.some(({ code }) => code === "TAB_AS_INDENT");
@@ -94,7 +94,6 @@ function yamlDefects(document: Document, { positions, source }: YamlSource): Loc
     .map((error) => ({ ...positions.at(error.pos[0]), message: messageOf(error, source.slice(error.pos[0])) }));
 }
 
-/** Errors that are never a consequence of other errors. */
 const independent: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "TAB_AS_INDENT", "MULTIPLE_DOCS", "NON_STRING_KEY"]);
 
 function messageOf({ code, message }: YAMLError, rest: string): string {
@@ -112,7 +111,7 @@ function messageOf({ code, message }: YAMLError, rest: string): string {
   }
 }
 
-/** The library's messages use terms of YAML's grammar, so common typing mistakes get plain words. */
+/** Plain words for common typing mistakes, instead of terms of YAML's grammar. */
 function syntaxWords(code: string, { message, rest }: { readonly message: string; readonly rest: string }): string {
   const [, closing] = /end with a (\S)/.exec(message) ?? [];
   if (closing !== undefined) return `a ${closing} is missing before this. Allowed: lists as [a, b], maps as { a: b }`;
@@ -127,7 +126,7 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
   return message.replace(/\.$/, "");
 }
 
-/** Anchors, aliases and tags are refused, because they hide a value. */
+/** Refuses anchors, aliases and tags, because they hide a value. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
   const defects: LocatedDefect[] = [];
   visit(document, (_key, node) => {
@@ -192,7 +191,7 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
   });
 }
 
-/** The user most likely meant the alternative whose errors all concern keys that the value has. */
+/** @returns the errors of the alternative that the user probably meant: all concern keys of the value */
 function closest(errors: readonly Issue[][], value: unknown): Issue[] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const forms = errors.flatMap((issues): Issue[][] =>

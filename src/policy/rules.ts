@@ -1,4 +1,4 @@
-// Checks the rules of a policy file beyond its schema, such as dates and unique destinations, and converts it.
+// Checks what the schema cannot, such as dates and unique destinations, and converts the file.
 import { basename, dirname, join, resolve } from "node:path";
 import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
@@ -236,7 +236,7 @@ class Rules {
     return { ...secret, file: resolve(this.#context.folder, secret.file) };
   }
 
-  /** At a destination that two items share, one secret would overwrite the other. */
+  /** Two secrets at one destination would overwrite each other. */
   #refuseDuplicates(items: readonly PolicyItem[]): void {
     const names = new Set<string>();
     const places = new Map<string, string>();
@@ -263,7 +263,7 @@ class Rules {
     }
   }
 
-  /** Resolves links, so that two names of one folder are equal. */
+  /** Two names of one folder are equal. */
   #realPlace(destination: ItemDestination): ItemDestination {
     const { realFolder } = this.#context;
     if (!("file" in destination) || realFolder === undefined) return destination;

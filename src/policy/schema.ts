@@ -1,4 +1,4 @@
-// The schema of a policy file. The descriptions of values appear in errors and in editors (`integ schema policy`).
+// A policy file's schema. Errors and editors show its descriptions (`integ schema policy`).
 import * as z from "zod/mini";
 import { itemName, policyId } from "./works.ts";
 

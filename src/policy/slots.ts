@@ -6,16 +6,16 @@ import type { Observed } from "./observed.ts";
 export interface SlotRefusal {
   readonly account: string;
   readonly used: number;
-  /** Additional slots that the plan would need. */
+  /** Additional slots for the plan. */
   readonly needed: number;
-  /** The number of slots that may be in use. */
+  /** How many slots may be in use. */
   readonly limit: number;
 }
 
 interface SlotAssignment {
-  /** Rotations without a slot have the action `wait`. */
+  /** A rotation without a slot waits. */
   readonly decisions: readonly Decision[];
-  /** Used slots before and after each row, by item name. */
+  /** Used slots around each row, by item name. */
   readonly spans: ReadonlyMap<string, { readonly before: number; readonly after: number }>;
   readonly refusals: readonly SlotRefusal[];
   readonly free: ReadonlyMap<string, number>;
@@ -58,7 +58,7 @@ function byAccount(decisions: readonly Decision[]): Map<string, Decision[]> {
   return accounts;
 }
 
-/** A client counts unless it is revoked or absent; an unfinished creation counts if it may have made a client. */
+/** Counts clients that are neither revoked nor absent, and unfinished creations that may have made one. */
 function usedBy(account: string, { clients, unresolved }: Observed): number {
   const inUse = [...clients.values()].filter(
     ({ serviceAccount, status }) => serviceAccount === account && status !== "revoked" && status !== "absent",
@@ -66,7 +66,7 @@ function usedBy(account: string, { clients, unresolved }: Observed): number {
   return inUse.length + (unresolved.get(account) ?? 0);
 }
 
-/** The longest overdue rotations are first. */
+/** The longest overdue first. */
 function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rotations: Decision[] } {
   const free = decisions.filter(({ hold }) => hold === undefined);
   return {
@@ -75,7 +75,7 @@ function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rota
   };
 }
 
-/** A rotation with an overlap keeps its slot; the others use one slot in turn. */
+/** A rotation with an overlap keeps its slot; others share one, one after the other. */
 function rotationsWithoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
   let left = slots;
   return rotations.filter((decision) => {

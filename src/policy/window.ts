@@ -1,7 +1,7 @@
 // The daily window in which changes may start.
 import type { DailyWindow } from "./policy.ts";
 
-/** @returns undefined unless the text is two different times and a time zone */
+/** @returns undefined unless the text has two different times and a time zone */
 export function readWindow(text: string): DailyWindow | undefined {
   const form = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d) ([A-Za-z0-9_+/-]+)$/.exec(text);
   if (!form) return undefined;
@@ -38,10 +38,10 @@ export function isOpen({ from, to, zone }: DailyWindow, ms: number): boolean {
 
 const minuteMs = 60_000;
 
-/** @returns the time when a closed window opens next, in ms since 1970 and whole minutes */
+/** @returns whole minutes, in milliseconds since 1970 */
 export function opensAt(window: DailyWindow, ms: number): number {
   const start = Math.ceil(ms / minuteMs) * minuteMs;
-  // Checks every minute: daylight saving time changes a day's length and may skip the opening hour.
+  // By the minute: daylight saving time changes a day's length and may skip the opening.
   for (let at = start; at < start + 48 * 60 * minuteMs; at += minuteMs) if (isOpen(window, at)) return at;
   return start;
 }

@@ -1,27 +1,27 @@
-// Finds the work that the journal records for each item of a policy, and the client or key that resulted.
+// Finds each item's work in the journal, and the resulting client or key.
 import { randomBytes } from "node:crypto";
 import { type Entry, type EntryState, isSettled, kindOf, revokedBy, revokedEntry } from "../journal/entry.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
 
-/** Work for an item: a creation, a rotation or an adoption. */
+/** A creation, rotation or adoption for an item. */
 export interface Work {
   readonly entry: Entry;
   readonly kind: ItemKind;
-  /** The id of the created client or key, if it is known. */
+  /** Id of the created client or key, if known. */
   readonly made: string | undefined;
   readonly old: string | undefined;
 }
 
 export interface ItemWorks {
-  /** The newest work is first. */
+  /** The newest first. */
   readonly works: readonly Work[];
   readonly failures: number;
-  /** The oldest unfinished work, except a rotation in its overlap. */
+  /** The oldest, except a rotation in its overlap. */
   readonly unfinished: Work | undefined;
   /** A rotation in its overlap. */
   readonly waiting: Work | undefined;
-  /** Ids of clients or keys that may belong to the item, the newest first. */
+  /** Ids that may be the item's client or key, the newest first. */
   readonly candidates: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export function isOf({ base_url, organization_id }: Entry, { baseUrl, organizati
   return base_url === baseUrl && organization_id?.toLowerCase() === organizationId?.toLowerCase();
 }
 
-/** Item names are unique in a policy file, and the journal records them. */
+/** The journal records item names, which are unique in a policy file. */
 export const itemName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 export const policyId = /^[A-Za-z0-9_-]{8,64}$/;
@@ -50,7 +50,7 @@ export interface ItemRef {
   readonly name: string;
 }
 
-/** Replaces characters that an item's name must not contain. */
+/** Replaces characters that are invalid in an item's name. */
 export function nameOf(text: string, kind: ItemKind): string {
   const name = text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 90);
   return name.replaceAll(/^[._-]+|[._-]+$/g, "") || kind.replace("_", "-");
@@ -63,7 +63,7 @@ interface NamedCredential {
   readonly serviceAccount?: string | null | undefined;
 }
 
-/** @returns a key's name, or the service account of a client, which has no name; else the id */
+/** @returns a key's name or a client's service account, else the id */
 export function baseNameOf({ kind, id, name, serviceAccount }: NamedCredential): string {
   return (kind === "access_key" ? name : serviceAccount?.replace(/^sa_/, "")) ?? id;
 }
@@ -95,8 +95,7 @@ export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "oper
 
 /**
  * Work without an item, such as a typed rotation, belongs to the item whose client or key it replaces.
- * @param entries of one journal, in any order
- * @returns the work by `itemKey`
+ * @param entries of one journal, in any order. @returns by `itemKey`
  */
 export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<string, ItemWorks> {
   const works = new Map<string, Work[]>();
@@ -118,21 +117,21 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
   return new Map([...works].map(([name, itemWorks]) => [name, summary(name, itemWorks, nameOfResource)]));
 }
 
-/** False if the entry belongs to no item, whatever other entries exist, so that `worksByName` can omit it. */
+/** False if `worksByName` can omit the entry, whatever other entries exist. */
 function mayBelongToItem(entry: Entry, scope: WorkScope): boolean {
   if (!isOf(entry, scope)) return false;
   const work = workIn(entry);
   return work !== undefined && (entry.policy ?? entry.replaces ?? work.old) != null;
 }
 
-/** Keeps only the relevant entries of a journal, which is read one entry at a time. */
+/** Reads a journal one entry at a time, and keeps only relevant entries. */
 export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): Promise<Map<string, ItemWorks>> {
   const named: Entry[] = [];
   for await (const entry of entries) if (mayBelongToItem(entry, scope)) named.push(entry);
   return worksByName(named, scope);
 }
 
-/** @returns undefined for parts of larger work, revocations, and rotations in place, which keep the item's key */
+/** @returns undefined for parts of larger work, revocations and rotations in place */
 export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;
@@ -145,7 +144,7 @@ export function workIn(entry: Entry): Work | undefined {
   };
 }
 
-/** Work in these states left a client or key in use. */
+/** States that leave a client or key in use. */
 const leavesCredential: ReadonlySet<EntryState> = new Set(["done", "waiting"]);
 
 function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyMap<string, string>): ItemWorks {
@@ -153,7 +152,7 @@ function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyM
   const made = works
     .filter(({ entry, made: id }) => id !== undefined && leavesCredential.has(entry.state))
     .map(({ made: id }) => id!);
-  // If a rotation had no effect, the item keeps the credential that it would have replaced.
+  // After a rotation without effect, the item keeps its old credential.
   const replaced = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
   return {
     works,
@@ -168,13 +167,13 @@ function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
     if (leavesCredential.has(entry.state)) break;
-    // An entry refused without an error was withdrawn in favor of another process.
+    // An entry that gave way to another process was refused without an error.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;
 }
 
-/** @returns the time of each key's last rotation in place, in ms since 1970 */
+/** @returns each key's last rotation in place, in milliseconds since 1970 */
 export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map<string, number> {
   const times = new Map<string, number>();
   for (const entry of entries) {
@@ -190,12 +189,12 @@ export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map
 export interface KnownClient {
   readonly id: string;
   readonly serviceAccount: string;
-  /** ISO 8601; only for clients that integ created. */
+  /** ISO 8601; only if integ created the client. */
   readonly createdAt?: string | undefined;
 }
 
 export class ClientInventory {
-  /** The number of unfinished creations that may have made a client of unknown id, by service account. */
+  /** Unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved = new Map<string, number>();
   readonly #scope: WorkScope;
   readonly #created: (KnownClient & { readonly entry: string })[] = [];
@@ -220,7 +219,7 @@ export class ClientInventory {
       this.unresolved.set(serviceAccount, (this.unresolved.get(serviceAccount) ?? 0) + 1);
   }
 
-  /** Clients whose revocation the journal does not record. */
+  /** Clients without a recorded revocation. */
   get known(): readonly KnownClient[] {
     const live = this.#created.filter(({ id, entry }) => !this.#revoked.has(id) && !this.#replaced.has(entry));
     return [...new Map(live.map((client) => [client.id, client])).values()];

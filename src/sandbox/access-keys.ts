@@ -96,7 +96,7 @@ function keyOf(call: Call): AccessKeyRecord {
   return key;
 }
 
-/** The old secret, and the tokens that were issued for it, stop working immediately. */
+/** The old secret and its tokens stop working immediately. */
 export function rotateAccessKey(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   if (!isEmptyBody(call)) readBody(call, AccessKeyRotation);

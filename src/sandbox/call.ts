@@ -2,18 +2,15 @@ import { type AccessKeyRecord, byId, type Region, type RegionState, type Service
 
 /** Effects of a fault inside the service; the fault's other effects apply to the connection. */
 export interface ServiceEffects {
-  /** The creation stays pending for this many inspections. */
+  /** The creation stays pending for so many inspections. */
   readonly pending?: number;
   /** `withheld`: the completing response has no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
-  /**
-   * The effect of a request whose response a fault replaces: nothing, the full effect, a used idempotency key without a
-   * client, or a creation that stays pending.
-   */
+  /** What a faulty response leaves: nothing, the full effect, a used key without a client, or a creation that stays pending. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
-  /** With `early`, a pending client already has its client id. */
+  /** A pending client has its client id. */
   readonly clientId?: "early";
-  /** Lifetime of issued tokens, in milliseconds. */
+  /** Of tokens, in milliseconds. */
   readonly lifetime?: number;
   readonly rows?: "repeated" | "changed";
   /** Remote cleanup after a revocation: confirmed after this many milliseconds, or only by a control request. */
@@ -53,7 +50,7 @@ export interface LegacyCaller {
   readonly accessKey: AccessKeyRecord;
 }
 
-/** A thrown refusal rolls back the operation's changes; a returned one keeps them. */
+/** A thrown refusal rolls back the changes; a returned one keeps them. */
 export type Handler<Caller> = (call: Call, caller: Caller) => Answer | Problem | Promise<Answer>;
 
 export function headerOf(call: Pick<Call, "headers">, name: string): string | undefined {

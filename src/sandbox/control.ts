@@ -7,7 +7,7 @@ import { byId, type OAuthClientRecord, type RegionState, type State, clientStatu
 
 const time = z.optional(z.nullable(z.int()));
 
-/** Bodies of control requests. Times are milliseconds since 1970. An omitted field keeps its value. */
+/** Times are milliseconds since 1970. An omitted field keeps its value. */
 export const controlBodies = {
   fault: z.strictObject({ fault: z.string() }),
   oauthClient: z.strictObject({

@@ -2,7 +2,7 @@ import { createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto";
 import { type Call, type LegacyCaller, Problem, type V1Caller, headerOf, invalidRequest } from "./call.ts";
 import { type ApiKey, byId, type OAuthClientRecord, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Random bytes for several names: filling 4096 bytes takes hardly longer than filling 16. */
+/** For several names: filling 4096 bytes takes hardly longer than 16. */
 const unused = Buffer.alloc(4096);
 let usedUpTo = unused.length;
 
@@ -16,7 +16,7 @@ export function randomName(prefix: string): string {
   return prefix + digits;
 }
 
-/** Secrets are stored only as this hash. */
+/** The only stored form of a secret. */
 export function hashOf(secret: string): string {
   return hash("sha256", secret, "hex");
 }
@@ -25,16 +25,13 @@ function signature(key: string, text: string): Buffer {
   return createHmac("sha256", key).update(text).digest().subarray(0, 18);
 }
 
-/**
- * Signs `text` as an opaque token. `binding` is signed but not included, so `unseal` needs it.
- * @returns base64url text of two parts
- */
+/** An opaque token of two base64url parts. `binding` is signed but not included: `unseal` needs it. */
 export function seal(key: string, sealed: { text: string; binding: string }): string {
   const mac = signature(key, `${sealed.binding}\n${sealed.text}`);
   return `${Buffer.from(sealed.text).toString("base64url")}.${mac.toString("base64url")}`;
 }
 
-/** @returns the text of a token that `seal` issued with the same key and binding; undefined for any other token */
+/** @returns the text that `seal` signed with this key and binding, or undefined */
 export function unseal(key: string, sealed: { token: string; binding: string }): string | undefined {
   const parts = sealed.token.split(".");
   if (parts.length !== 2) return undefined;
@@ -42,7 +39,7 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
   const given = Buffer.from(parts[1]!, "base64url");
   const expected = signature(key, `${sealed.binding}\n${text}`);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-  // Several base64url texts decode to the same bytes; only the issued text is accepted.
+  // Only the issued one of several texts for the same bytes.
   return seal(key, { text, binding: sealed.binding }) === sealed.token ? text : undefined;
 }
 
@@ -185,7 +182,7 @@ interface LegacyTokenFacts {
   readonly expires: number;
 }
 
-/** Expiry, revocation or rotation of the access key invalidates the token. */
+/** A token ends with its key's expiry, revocation or rotation. */
 export function legacyToken(
   here: RegionState,
   issued: { id: string; generation: number; now: number; seconds?: number },

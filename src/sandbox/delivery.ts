@@ -13,7 +13,7 @@ function headOf(response: ServerResponse, sent: { status: number; headers: Reado
   return `HTTP/1.1 ${sent.status} ${response.statusMessage || "Fault"}\r\n${lines.join("")}Connection: close\r\n\r\n`;
 }
 
-/** The head announces the whole body, so that the client can detect the missing part. */
+/** The head announces the whole body, so that clients notice the missing part. */
 function deliverCut(response: ServerResponse, given: { answer: Answer; cut: NonNullable<FaultEffects["cut"]> }): void {
   const { answer, cut } = given;
   const body = Buffer.from(answer.body ?? "");
@@ -88,7 +88,7 @@ export async function deliver(
   response.end(body);
 }
 
-/** Texts that would have an effect in a terminal, a spreadsheet or a log. */
+/** Texts with an effect in a terminal, a spreadsheet or a log. */
 const hostileTexts = [
   "\u001b[31mred\u001b[0m\u001b[2J",
   "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007",
@@ -184,13 +184,13 @@ function* enormous(): Generator<Buffer | string> {
   yield '"]}';
 }
 
-/** A gzip stream may repeat a member: about one megabyte expands to more than a gigabyte of spaces. */
+/** Repeats a member: a megabyte expands to more than a gigabyte. */
 function gzipBomb(): Buffer[] {
   const member = gzipSync(Buffer.alloc(16 * mebibyte, " "));
   return Array.from({ length: 80 }, () => member);
 }
 
-/** The HTTP message is complete for every kind; `truncated` cuts only the JSON. */
+/** Complete HTTP; `truncated` cuts only the JSON. */
 function malformedBody(kind: NonNullable<FaultEffects["body"]>, good: string): MalformedBody {
   const json = { "Content-Type": "application/json" };
   const bodies: Record<typeof kind, () => MalformedBody> = {

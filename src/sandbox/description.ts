@@ -10,7 +10,7 @@ export interface Addresses {
   readonly eu: string | null;
 }
 
-/** Uses another key with full access if the seeded key does not work. */
+/** Signed by another key with full access if the seeded key does not work. */
 function accessToken(here: RegionState, now: number): string {
   const isUsable = (key: AccessKeyRecord) =>
     key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);
@@ -31,22 +31,22 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     issuer: address,
     audience: audienceOf(region),
     access_token_endpoint: at(accessTokenPath),
-    /** A service account whose clients may have every permission. */
+    /** Its clients may have every permission. */
     service_account_id: `sa_${region}_automation`,
-    /** The service account that owns the API keys, except `other_…`. */
+    /** Owns the API keys, except `other_…`. */
     caller_service_account_id: `sa_${region}_admin`,
-    /** A service account with only the permission `entity:read`. */
+    /** Has only `entity:read`. */
     poor_service_account_id: `sa_${region}_poor`,
     api_key: seeded.apiKey,
-    /** A second key of the same service account, as after a rotation of the management credential. */
+    /** The same service account's second key, as after a rotation. */
     second_api_key: seeded.secondApiKey,
-    /** A key of `service_account_id`, which is another management principal. */
+    /** Of `service_account_id`: another management principal. */
     other_account_api_key: seeded.otherAccountApiKey,
-    /** A second organization of the region. Each organization gets 404 for the other's resources. */
+    /** In the same region. Each organization gets 404 for the other's resources. */
     other_organization_id: elsewhere.organizationId!,
     other_organization_service_account_id: elsewhere.id,
     other_organization_api_key: seeded.otherOrganizationApiKey,
-    /** An API key with only `entity:read`. */
+    /** Has only `entity:read`. */
     scoped_api_key: seeded.scopedApiKey,
     revoked_api_key: seeded.revokedApiKey,
     expired_api_key: seeded.expiredApiKey,

@@ -5,7 +5,7 @@ import { organizationOf, type Region } from "./state.ts";
 
 const membersCap = 50;
 
-/** Number of members of each cohort, by the name at the end of its id; limited to the number of people. */
+/** Members by the name at the end of a cohort's id, limited to the number of people. */
 const cohortSizes = new Map(Object.entries({ large: 137, fifty: 50, pair: 2, empty: 0, huge: 1_203 }));
 
 export function cohortIds(region: Region): string[] {
@@ -66,11 +66,11 @@ const defaultLimit = 25;
 const greatestLimit = 500;
 
 interface Rows {
-  /** The list and its filters in a canonical form, which page tokens are bound to. */
+  /** The list with its filters; page tokens are bound to it. */
   readonly filters: string;
   readonly total: number;
   readonly slice: (start: number, end: number) => string[];
-  /** Maximum rows per page, even for a larger `limit`; 50 for cohort members (§8). */
+  /** Maximum rows whatever the `limit`; 50 for cohort members (§8). */
   readonly cap?: number;
 }
 

@@ -4,7 +4,7 @@ import { Throttle } from "./service.ts";
 interface ActiveFault {
   readonly fault: Fault;
   readonly throttle: Throttle | undefined;
-  /** `seen` counts the matching requests, `met` the affected requests. */
+  /** `seen`: matching requests; `met`: affected requests. */
   seen: number;
   met: number;
 }
@@ -22,7 +22,7 @@ export interface FaultTarget {
   readonly now: number;
 }
 
-/** If several faults match a request, their effects are combined, and the first fault wins a conflict. */
+/** Combines matching faults; the first wins a conflict. */
 export class FaultPlan {
   readonly #random: () => number;
   #active: ActiveFault[];
@@ -80,7 +80,7 @@ function rateEffects(one: ActiveFault, request: FaultTarget): FaultEffects | und
   return { status: 429, "retry-after": asDate ? `date+${seconds}` : String(seconds) };
 }
 
-/** The generator mulberry32: each seed has a fixed sequence. */
+/** mulberry32: a fixed sequence for each seed. */
 export function seededRandom(seed: number): () => number {
   let a = seed >>> 0;
   return () => {

@@ -2,7 +2,7 @@ import { routes } from "./routes.ts";
 
 const unitsMs = new Map(Object.entries({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }));
 
-/** Parses `500ms`, `2s` or `1m`; a bare number is seconds. @returns milliseconds */
+/** `500ms`, `2s` or `1m`; a bare number is seconds. @returns milliseconds */
 function duration(text: string): number | undefined {
   const match = /^([0-9]{1,7}(?:\.[0-9]{1,3})?)(ms|s|m|h)?$/.exec(text);
   if (!match) return undefined;
@@ -29,13 +29,13 @@ function headerText(text: string): string | undefined {
   return /^[\x20-\x7E]{1,2000}$/.test(text) ? text : undefined;
 }
 
-/** `cut=100` cuts after 100 bytes of the body, `cut=wire:100` after 100 bytes of the response with its head. */
+/** `100`: bytes of the body; `wire:100`: bytes of the response with its head. */
 function cut(text: string): { of: "body" | "wire"; bytes: number } | undefined {
   const match = /^(wire:)?([0-9]{1,9})$/.exec(text);
   return match ? { of: match[1] ? "wire" : "body", bytes: Number(match[2]) } : undefined;
 }
 
-/** `5/1s` is a bucket of five requests that refills in a second. */
+/** `5/1s`: a bucket of five that refills in a second. */
 function rate(text: string): { capacity: number; perSecond: number } | undefined {
   const [count, per] = text.split("/");
   const capacity = whole(1, 1_000_000)(count!);
@@ -47,7 +47,7 @@ function cleanup(text: string): number | "open" | undefined {
   return text === "open" ? "open" : duration(text);
 }
 
-/** Changes of a specification. Additions are not drift (§9 rule 3); changes with `no-` or `other-` are drift. */
+/** Additions are not drift (§9 rule 3); `no-` and `other-` are. */
 export const documentChanges = [
   "extra-field",
   "extra-operation",
@@ -59,7 +59,7 @@ export const documentChanges = [
   "other-version",
 ] as const;
 
-/** The documentation lists the keys in this order. */
+/** In the order of the documentation. */
 export const faultKeys = {
   times: { read: whole(1, 1_000_000_000), grammar: "<n>", meaning: "affects only the first n requests" },
   after: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "lets the first n matching requests pass" },
@@ -221,7 +221,7 @@ function effectsOf(words: readonly string[], spec: string): FaultEffects {
 
 const whenKeys = new Set<string>(["times", "after", "probability"]);
 
-/** @throws Error with code `bad_fault` that names the error and the valid values */
+/** @throws Error `bad_fault` with the valid values */
 export function parseFault(spec: string): Fault {
   const [method, glob, ...rest] = splitSpec(spec);
   const methods = methodsOf(method, spec);

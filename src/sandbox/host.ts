@@ -18,21 +18,21 @@ const maxLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
 
-/** Notifies subscribers in this process before each response: `{ request, response, faults }`. */
+/** Published before each response: `{ request, response, faults }`. */
 const answers = channel("integ:sandbox:answer");
 
 export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
-  /** Without the value of Authorization; its SHA-256 is in `authorization_sha256`. */
+  /** With `authorization_sha256` instead of Authorization's value. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly authorization_sha256: string | null;
-  /** Null for the endpoints that exchange a secret for a token. */
+  /** Null for token exchanges. */
   readonly body: string | null;
   readonly body_sha256: string;
   readonly idempotency_key: string | null;
   readonly at: string;
-  /** The response's status; null if no complete response was sent. */
+  /** Null without a complete response. */
   status: number | null;
   request_id: string;
 }
@@ -70,7 +70,7 @@ export class Host {
     this.#service = new Service(settings);
   }
 
-  /** An error becomes an error response, or closes the connection if the response has started. */
+  /** An error becomes a response, or closes the connection if one has started. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const path = (request.url ?? "/").split("?")[0]!;
@@ -162,7 +162,7 @@ export class Host {
   }
 
   #logLine(logged: LoggedRequest, note: string): void {
-    // The line may reach a terminal, so the request's control characters are escaped.
+    // A terminal may show the line.
     const path = JSON.stringify(logged.path).slice(1, -1);
     this.#log?.(
       `${this.region} ${logged.method} ${path} ${logged.status ?? "-"} ${logged.request_id}${note && ` (${note})`}`,
@@ -202,7 +202,7 @@ function faultAnswer(effects: FaultEffects, given: { requestId: string; now: num
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
-/** Reads and discards the rest of a body that is too large, so that the client receives the response. */
+/** Discards the rest of a body that is too large, so that the client reads the response. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | Problem> {
   const { "content-length": length, "transfer-encoding": encoding } = request.headers;
   if (length === undefined && encoding === undefined) return Buffer.alloc(0);

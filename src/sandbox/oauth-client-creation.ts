@@ -4,7 +4,7 @@ import { clientAnswer, complete, inspect, management, requireOAuth } from "./oau
 import { OAuthClientCreation, readBody } from "./request-bodies.ts";
 import { byId, type OAuthClientRecord, type Receipt, usedSlots } from "./state.ts";
 
-/** Maximum number of clients per service account (§8). */
+/** Per service account (§8). */
 const maxClients = 20;
 
 type Identity = Omit<Receipt, "oauthClientId">;
@@ -116,7 +116,7 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer | Proble
   const refusal = refusalOfTarget(call, { caller, identity });
   if (refusal !== undefined) return refusal;
   if (call.effects.effect === "abandoned") {
-    // The creation was abandoned before provider work began (§3.1): it uses no slot, and its key stays reserved.
+    // An abandoned creation (§3.1) uses no slot and keeps its key reserved.
     return { status: 503 };
   }
   const creation = make(call, identity);

@@ -5,12 +5,12 @@ import { byId, type OAuthClientRecord, type Region } from "./state.ts";
 export const management = "service_account:manage";
 const noStore = { "Cache-Control": "no-store" };
 
-/** Without OAuth access, every operation on OAuth clients responds with 404 (§4.2 rule 5, §7). */
+/** Without OAuth access, OAuth clients are 404 (§4.2 rule 5, §7). */
 export function requireOAuth(call: Call): void {
   if (!call.here.oauthEnabled) throw notFound("OAuth access is not enabled for this organization.");
 }
 
-/** `secret` is undefined in responses that never have a secret: retrieval and revocation (§2.3). */
+/** @param secret undefined in retrievals and revocations, which never have one (§2.3) */
 export function clientAnswer(status: number, client: OAuthClientRecord, secret?: string | null): Answer {
   const resource = {
     object: "oauth_client",
@@ -63,7 +63,7 @@ function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
   return client;
 }
 
-/** A retrieval counts as an inspection of a pending client, which changes the state. */
+/** Inspecting a pending client changes the state. */
 export function retrievalChanges(call: Call): boolean {
   return (byId(call.here.oauthClients, call.parts.id)?.pending ?? null) !== null;
 }

@@ -34,7 +34,7 @@ function seedOf(population: Population, use: number): number {
   return population.seed + use + (population.region === "eu" ? 1_000 : 0);
 }
 
-/** Mixes two numbers into a well-distributed 32-bit number (MurmurHash3's finalizer). */
+/** MurmurHash3's finalizer. */
 function mix(seed: number, index: number): number {
   let h = (Math.imul(seed, 0x9e3779b1) + Math.imul(index, 0x85ebca6b)) | 0;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -62,7 +62,7 @@ export function displayNameAt(population: Population, index: number): string {
   return typeAt(index) === "person" ? `${givenNames[h % givenNames.length]} ${family}` : `${family} & Partners`;
 }
 
-/** Reduces a name to letters that an email address can contain. */
+/** The letters of an email address. */
 function plain(name: string): string {
   return name
     .toLowerCase()
@@ -90,7 +90,7 @@ export function createdAt(population: Population, index: number): number {
   return firstMoment + index * intervalMs + (mix(seedOf(population, 1), index) % intervalMs);
 }
 
-/** The fields of §2.2 in their order, as JSON text. The names in this file need no escaping. */
+/** §2.2 in order, as JSON. Names need no escaping. */
 export function entityText(population: Population, index: number): string {
   const created = createdAt(population, index);
   const updated = created + (mix(seedOf(population, 2), index) % (90 * dayMs));

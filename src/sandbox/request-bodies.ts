@@ -79,7 +79,7 @@ export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schem
   );
 }
 
-/** zod/mini has no messages, so this function describes the violated rule. */
+/** zod/mini has no messages. */
 function sentenceOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

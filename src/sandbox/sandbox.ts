@@ -10,19 +10,19 @@ import { type Region, type State, regions } from "./state.ts";
 import { Store } from "./store.ts";
 
 export interface SandboxSettings {
-  /** Folder of the state file, created with mode 0700. */
+  /** For the state file; created with mode 0700. */
   stateDir: string;
-  /** Entities of each organization, 0 to 100,000,000; default: the stored number, else 120. */
+  /** Of each organization, 0 to 100,000,000; default: the stored number, else 120. */
   entities?: number;
-  /** Seed of the population and of random faults; default: the stored seed, else 1. */
+  /** Of the population and of random faults; default: the stored seed, else 1. */
   seed?: number;
-  /** Faults of both hosts, in the syntax of `parseFault`. */
+  /** Of both hosts, as for `parseFault`. */
   faults?: string[];
   /** Loopback ports; by default or for 0, any free port. */
   portUs?: number;
   portEu?: number;
   log?: (line: string) => void;
-  /** The sandbox's clock, in milliseconds since 1970. Default: the machine's clock. */
+  /** Milliseconds since 1970; default: the machine's clock. */
   now?: () => number;
 }
 
@@ -55,9 +55,9 @@ function checkStoredSettings(settings: SandboxSettings, state: State): void {
 }
 
 export interface RunningSandbox {
-  /** The object of `sandbox start -o json`, with a new legacy bearer token. */
+  /** As `sandbox start -o json` prints it, with a new legacy bearer token. */
   describe(): SandboxDescription;
-  /** Ends immediately and drops open connections. */
+  /** Drops open connections. */
   close(): Promise<void>;
 }
 
@@ -143,7 +143,7 @@ function addressesOf(hosts: { us: Host; eu: Host }): Addresses {
   return { us: hosts.us.baseUrl, eu: hosts.eu.baseUrl };
 }
 
-/** Describes the stored sandbox without addresses, even if a server runs. Creates its state if it is missing. */
+/** The stored sandbox without addresses. Creates a missing state. */
 export async function describeSandbox(stateDir: string): Promise<SandboxDescription> {
   const store = new Store(stateDir, () => newState({ now: Date.now() }));
   return describe(await store.current(), { addresses: { us: null, eu: null }, now: Date.now() });

@@ -33,7 +33,7 @@ export interface NewWorld {
   readonly seed?: number;
 }
 
-/** Identifiers that users type are readable and constant; secrets are random. */
+/** Ids that users type are readable and constant; secrets are random. */
 export function newState(world: NewWorld): State {
   return {
     settings: { entities: world.entities ?? defaultEntities, seed: world.seed ?? defaultSeed },
@@ -103,7 +103,7 @@ function apiKeys(region: Region, given: { seeded: SeededCredentials; now: number
   ];
 }
 
-/** `forgotten`, `idle`, `expired` and `ending` have a defect that `keys audit` reports. */
+/** `keys audit` reports `forgotten`, `idle`, `expired` and `ending`. */
 function accessKeys(region: Region, given: { secret: string; now: number }): AccessKeyRecord[] {
   const { now } = given;
   const key = (name: string, changes: Partial<AccessKeyRecord>): AccessKeyRecord => ({
@@ -132,7 +132,7 @@ function accessKeys(region: Region, given: { secret: string; now: number }): Acc
   ];
 }
 
-/** Keys without a user have this address, because §2.4 requires `boundEmail`. */
+/** For keys without a user, because §2.4 requires `boundEmail`. */
 export function serviceEmail(region: Region): string {
   return `integrations@${region}.sandbox.example`;
 }

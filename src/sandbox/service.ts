@@ -43,7 +43,7 @@ export class Service {
     this.#settings = settings;
   }
 
-  /** Never throws: refusals and bugs become error objects (§7). */
+  /** Refusals and bugs become error objects (§7). */
   async answer(request: ServiceRequest): Promise<Answer> {
     try {
       return await this.#handle(request);
@@ -68,7 +68,7 @@ export class Service {
     return answer instanceof Problem ? problemAnswer(answer, request.requestId) : answer;
   }
 
-  /** The checks of credential, rate and query run with the operation, so that all see the same state. */
+  /** Checks credential, rate and query with the operation, in one state. */
   async #prepared(route: Route): Promise<(call: Call) => ReturnType<Handler<never>>> {
     const steps = <Caller>(authenticate: (call: Call) => Caller, handler: Handler<Caller>) => {
       return (call: Call) => {
@@ -130,7 +130,7 @@ export class Throttle {
     this.#rate = rate;
   }
 
-  /** @returns 0 if the request may pass, else the whole seconds to wait */
+  /** @returns seconds to wait; 0 if the request may pass */
   take(credential: string, now: number): number {
     const { capacity, perSecond } = this.#rate;
     const bucket = this.#buckets.get(credential) ?? { level: capacity, at: now };

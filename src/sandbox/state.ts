@@ -6,11 +6,11 @@ type ClientStatus = (typeof clientStatuses)[number];
 
 export interface ServiceAccount {
   readonly id: string;
-  /** Default: the organization of the region. */
+  /** Default: the region's. */
   readonly organizationId?: string;
   status: "active" | "disabled";
   permissions: string[];
-  /** The contract version of a request without `Service-Version` (§9 rule 1). */
+  /** For requests without `Service-Version` (§9 rule 1). */
   assignedVersion: string;
 }
 
@@ -34,10 +34,7 @@ export interface OAuthClientRecord {
   status: ClientStatus;
   /** How a pending creation completes; null if the client is not pending, or stays pending. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
-  /**
-   * When the remote cleanup is confirmed, in milliseconds since 1970; `open` until a control request confirms it; null
-   * before the revocation.
-   */
+  /** When the cleanup is confirmed, ms since 1970; `open`: by a control request; null before the revocation. */
   cleanup: number | "open" | null;
 }
 
@@ -48,7 +45,7 @@ export interface Receipt {
   readonly scopes: string[];
   readonly managementPrincipal: string;
   readonly version: string;
-  /** Null for an abandoned creation, whose key stays reserved (§3.1). */
+  /** Null for an abandoned creation (§3.1). */
   oauthClientId: string | null;
 }
 
@@ -68,7 +65,7 @@ export interface AccessKeyRecord {
   generation: number;
 }
 
-/** Credentials created with the state, in plain text because `sandbox status` prints them. */
+/** In plain text, because `sandbox status` prints them. */
 export interface SeededCredentials {
   readonly apiKey: string;
   readonly secondApiKey: string;
@@ -84,7 +81,7 @@ export interface SeededCredentials {
 
 export interface RegionState {
   readonly organizationId: string;
-  /** Each region signs page tokens and access tokens with its own key, so that they are invalid in the other region. */
+  /** Signs page tokens and access tokens, which are invalid in the other region. */
   readonly signingKey: string;
   readonly controlToken: string;
   readonly seeded: SeededCredentials;
@@ -98,7 +95,7 @@ export interface RegionState {
 
 export interface State {
   readonly settings: { readonly entities: number; readonly seed: number };
-  /** Supported values of `Service-Version`, the published one first. */
+  /** Values of `Service-Version`, the published one first. */
   readonly contractVersions: string[];
   readonly us: RegionState;
   readonly eu: RegionState;
@@ -115,7 +112,7 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
   return account.organizationId ?? here.organizationId;
 }
 
-/** Counts the clients that occupy a slot (§3.1 "Slot accounting"). */
+/** §3.1 "Slot accounting". */
 export function usedSlots(here: RegionState, given: { serviceAccountId: string; now: number }): number {
   const { serviceAccountId, now } = given;
   return here.oauthClients.filter(

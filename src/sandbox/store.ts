@@ -1,4 +1,4 @@
-// Keeps the state in a JSON file with a checksum. Each change replaces the file under a lock, so readers need no lock.
+// Keeps the state in a JSON file with a checksum. Changes replace the file under a lock; readers need none.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { replaceFile } from "../disk/atomic-write.ts";
@@ -47,7 +47,7 @@ function refuseFolder(path: string): void {
     });
 }
 
-/** @throws Error that names the holder of the lock, if the lock is not released in time */
+/** @throws Error that names the holder if the lock is not released in time */
 async function withLock<T>(path: string, work: () => T): Promise<T> {
   const lockPath = `${path}.lock`;
   const lock = await waitForLock(lockPath, {
@@ -63,7 +63,7 @@ async function withLock<T>(path: string, work: () => T): Promise<T> {
   }
 }
 
-/** A consistent state for all servers and processes of a folder. The folder has mode 0700, the file 0600. */
+/** One state for all processes. Folder 0700, file 0600. */
 export class Store {
   readonly #path: string;
   readonly #createState: () => State;
@@ -76,17 +76,17 @@ export class Store {
     this.#createState = createState;
   }
 
-  /** The current state. Read it before the next `await`, and never change it. */
+  /** Read the state before the next `await`, and never change it. */
   async current(): Promise<State> {
     return this.#read() ?? (await this.change((state) => state));
   }
 
-  /** Requires an earlier `current()`. @returns the current state, or the last known state if the file was removed */
+  /** After `current()`. @returns the current state, or the last one if the file was removed */
   latest(): State {
     return this.#read() ?? this.#cached!.state;
   }
 
-  /** Runs `work` on the current state and stores its changes. If `work` throws, nothing is stored. */
+  /** Stores the changes of `work`, unless it throws. */
   change<T>(work: (state: State) => T): Promise<T> {
     const change = this.#lastChange.then(() => withLock(this.#path, () => this.#changeLocked(work)));
     this.#lastChange = change.catch(() => {});
@@ -98,7 +98,7 @@ export class Store {
     const state = before === undefined ? this.#createState() : stateIn(before, this.#path);
     const result = work(state);
     const text = fileTextOf(state);
-    // The sandbox may lose its last changes in a power cut, so nothing is synced.
+    // Not synced: the sandbox may lose its last changes in a power cut.
     if (text !== before)
       replaceFile(this.#path, text, { durable: "none", temporary: this.#path.replace(fileName, temporaryName) });
     this.#cached = { text, state };
@@ -119,7 +119,7 @@ export class Store {
   }
 }
 
-/** A running server creates a new state at its next request. */
+/** A running server then creates a new state. */
 export async function removeState(stateDir: string): Promise<void> {
   makeFolders(stateDir, { synced: false });
   const path = `${stateDir}/${fileName}`;

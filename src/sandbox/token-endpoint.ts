@@ -7,17 +7,17 @@ import { mediaTypeOf } from "./request-bodies.ts";
 // @assumed the whole exchange (§5.2 rule 7 "not shown"), and the address of the issuer's metadata (§5.2 rule 3): RFC
 // 8414. An audience that is not this service's is refused; the default is this service's.
 
-/** The audience of this region's access tokens (§5.2 rule 3). */
+/** Of this region's access tokens (§5.2 rule 3). */
 export function audienceOf(region: Region): string {
   return `urn:integ-sandbox:${region}`;
 }
 
 export const tokenPath = "/oauth/token";
-/** The issuer is the base URL, so its metadata has this path (RFC 8414 §3). */
+/** RFC 8414 §3: the issuer is the base URL. */
 export const issuerPath = "/.well-known/oauth-authorization-server";
 const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
-/** An error response of RFC 6749 §5.2. */
+/** RFC 6749 §5.2. */
 class Refusal extends Error {
   readonly error: string;
   readonly status: number;
@@ -109,7 +109,7 @@ export function publishIssuer(call: Call): Answer {
   });
 }
 
-/** The errors are those of RFC 6749 §5.2, except 404 if OAuth is not enabled. */
+/** Errors of RFC 6749 §5.2, and 404 without OAuth access. */
 export function issueToken(call: Call): Answer {
   requireOAuth(call);
   try {

@@ -1,5 +1,5 @@
-// `--secret-command` passes the secret on a command's standard input, never in arguments or environment;
-// `--secret-check-command` verifies that it arrived.
+// `--secret-command` passes a secret on a command's standard input, never in arguments or environment;
+// `--secret-check-command` verifies its arrival.
 import { flags } from "../next-step.ts";
 import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
@@ -25,11 +25,11 @@ export type CommandTarget = Omit<Extract<DestinationOption, { kind: "command" }>
 
 export interface CommandTools {
   readonly env: Environment;
-  /** Receives all output of the delivery command and the standard error of the check, with the secret masked. */
+  /** Gets the delivery command's output and the check's standard error, with the secret masked. */
   readonly onStderr: (chunk: Uint8Array) => void;
   readonly commandLimitMs?: number | undefined;
   readonly digests: SecretDigests;
-  /** Abort ends the command; the secret then counts as not delivered. */
+  /** Abort ends the command; the secret counts as not delivered. */
   readonly signal?: AbortSignal;
 }
 
@@ -115,12 +115,12 @@ async function foundBy(check: SecretCheck | undefined, tools: CommandTools, fact
   return text.trim() === "" ? { is: "absent" } : { is: "text", text };
 }
 
-/** Matches a first word that is a program's name or path, without shell syntax. */
+/** A program's name or path at the start, without shell syntax. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
-/** Matches a shell operator after which the command continues although its first program is missing. */
+/** Operators after which a command continues although its first program is missing. */
 const toleratesFailure = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
-/** @throws Failure `usage` if a program is missing, because nothing would read the secret */
+/** @throws Failure `usage` if a program is missing */
 async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
   const first = toleratesFailure.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
@@ -186,7 +186,7 @@ async function passSecret(
   if (run.unread > 0) throw commandFailure("ended without reading the secret from its standard input");
 }
 
-/** The check must exit with 0. With `output` it must print the raw secret, even if another format was delivered. */
+/** With `output`, the check must print the raw secret, whatever format was delivered. */
 async function runCheck(
   { command, by }: NonNullable<CommandTarget["check"]>,
   { secret, shell }: { readonly secret: string; readonly shell: DeliveryTools },

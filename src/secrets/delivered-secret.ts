@@ -1,4 +1,4 @@
-// Secret files, whose space is reserved before the secret exists, so that a full disk cannot lose it.
+// Secret files. Their space is reserved before the secret exists, so that a full disk cannot lose it.
 import { timingSafeEqual } from "node:crypto";
 import {
   closeSync,
@@ -19,24 +19,24 @@ import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { Found } from "./destination.ts";
 
-/** A reserve of this size has space for any secret with its receipt. */
+/** Enough for any secret with its receipt. */
 const reserveBytes = 32 * 1024;
 
-/** Identifies a file under any name, with its birth time in ns. The numbers are text, because inodes exceed 2^53. */
+/** Identifies a file under any name, with its birth time in ns. Text, because inodes exceed 2^53. */
 export interface FileIdentity {
   readonly device: string;
   readonly inode: string;
   readonly born?: string;
 }
 
-/** Some file systems report the time of the last change as the birth time, which is then ignored. */
+/** Ignores a birth time that is only the time of the last change, as on some file systems. */
 export function identityOf(fd: number): FileIdentity {
   const stats = fstatSync(fd, { bigint: true });
   const isKnown = stats.birthtimeNs > 0n && stats.birthtimeNs < stats.ctimeNs;
   return { device: String(stats.dev), inode: String(stats.ino), born: isKnown ? String(stats.birthtimeNs) : undefined };
 }
 
-/** False for a symbolic link to the file, and for a new file with its inode if the birth time is known. */
+/** False for a symbolic link, and, if the birth time is known, for a new file with the same inode. */
 export function isSameFile(path: string, identity: Partial<FileIdentity>): boolean {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats === undefined || !stats.isFile()) return false;
@@ -44,7 +44,7 @@ export function isSameFile(path: string, identity: Partial<FileIdentity>): boole
   return identity.born === undefined || String(stats.birthtimeNs) === identity.born;
 }
 
-/** @returns `.<name>.integ-<work>` in the same folder; the name is cut, because a file name has at most 255 bytes */
+/** @returns `.<name>.integ-<work>` in the same folder, cut to the 255 bytes of a file name */
 export function reservedName(path: string, work: string): string {
   const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
   return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
@@ -56,12 +56,12 @@ function blank(fd: number): void {
   fsyncSync(fd);
 }
 
-/** True if the size is not that of a reserve: `fillReserve` truncates the file after it has synced the content. */
+/** True if `fillReserve` truncated the file, which it does after syncing the content. */
 export function isCut(fd: number): boolean {
   return fstatSync(fd).size !== reserveBytes;
 }
 
-/** @returns the content without trailing zeros, which is empty for an unused reserve */
+/** Without trailing zeros: empty for an unused reserve. */
 export function contentOf(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
   for (let at = 0, got = 1; at < bytes.length && got > 0; at += got)
@@ -69,7 +69,7 @@ export function contentOf(fd: number): string {
   return bytes.subarray(0, zerosFrom(bytes)).toString("utf8");
 }
 
-/** Finds the first trailing zero by binary search, because V8 needs 9 ms to optimize a loop. */
+/** Binary search, because V8 needs 9 ms to optimize a loop. */
 function zerosFrom(bytes: Buffer): number {
   const zeros = Buffer.alloc(bytes.length);
   let least = 0;
@@ -83,8 +83,8 @@ function zerosFrom(bytes: Buffer): number {
 }
 
 /**
- * Creates the reserve, or reuses an earlier process's reserve for the same work.
- * @param check gets an existing file's content and `isCut`; throws if the file must not be overwritten
+ * Creates the reserve, or reuses one of the same work.
+ * @param check throws if the existing file must not be overwritten
  * @returns an open descriptor, synced with its folder entry
  */
 export async function reserveFile(path: string, check: (content: string, isCut: boolean) => void): Promise<number> {
@@ -98,7 +98,7 @@ export async function reserveFile(path: string, check: (content: string, isCut: 
     isNew = false;
   }
   try {
-    // A file with a second link is a delivered secret, which must not be overwritten with zeros.
+    // A second link shows a delivered secret, which must not be overwritten with zeros.
     if (!isNew && fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
     if (!isNew) check(contentOf(fd), isCut(fd));
     blank(fd);
@@ -112,8 +112,8 @@ export async function reserveFile(path: string, check: (content: string, isCut: 
 }
 
 /**
- * Overwrites the reserve, syncs, then truncates, so that an incomplete text never looks complete. A power cut may undo
- * the truncation, which leaves the text with zeros after it.
+ * Overwrites the reserve, syncs, then truncates, so that an incomplete text never looks complete. A power cut may undo the
+ * truncation.
  */
 export function fillReserve(fd: number, text: string): void {
   const bytes = Buffer.from(text);
@@ -128,7 +128,7 @@ export function wipe(fd: number): void {
 }
 
 /**
- * Gives a reserved file its final name. Fails if no file was found at the path and one exists now.
+ * Gives a reserved file its final name. Fails if a file appeared there.
  * @returns why the reserved name was not removed, which does not fail the delivery; `removeReserve` removes it later
  */
 export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {
@@ -150,13 +150,13 @@ async function dropName(reserved: string): Promise<Error | undefined> {
 }
 
 const mostAttempts = 8;
-/** Parallel writers of one Kubernetes Secret change it for each other, so each pauses for a random time. */
+/** A random pause of at most this long separates parallel writers of one Kubernetes Secret. */
 const longestPauseMs = 2000;
 
 /**
- * Reads a destination's content, checks that it may be replaced, and writes if it is still unchanged.
- * @param how.write returns false, without writing, if the destination has changed
- * @throws Failure of `may`, or `conflict` if the destination keeps changing
+ * Writes if the current content may be replaced and stays unchanged meanwhile.
+ * @param how.write returns false, without writing, if the content has changed
+ * @throws Failure of `may`, or `conflict` if the content keeps changing
  */
 export async function overwriteFound(
   name: string,
@@ -178,7 +178,7 @@ export async function overwriteFound(
   });
 }
 
-/** A longer file is not a delivered secret, so its content is not read. */
+/** A longer file has no delivered secret and is not read. */
 const longestBytes = 1024 * 1024;
 
 export function isSameSecret(one: Buffer, other: Buffer): boolean {

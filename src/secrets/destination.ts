@@ -1,4 +1,4 @@
-// The kinds of destinations of one-time secrets, and their records in the journal.
+// Kinds of destinations for one-time secrets, and their journal records.
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
 import type {
@@ -15,9 +15,9 @@ export interface OneTimeSecret {
   /** Determines the variables of `env` and the keys of `json`. */
   readonly kind: "oauth_client" | "access_key";
   readonly id: string;
-  /** The id for the token exchange, for OAuth clients only. */
+  /** For the token exchange of an OAuth client. */
   readonly clientId?: string;
-  /** The service's response with the secret, which stdout and `claim` print. */
+  /** The response with the secret, which stdout and `claim` print. */
   readonly receipt: string;
 }
 
@@ -33,7 +33,7 @@ export type SingleRecord = SingleDestination;
 
 export type RecordOf<K extends DestinationRecord["kind"]> = Extract<DestinationRecord, { kind: K }>;
 
-/** One destination of a secret: from an option, a prompt, a policy or the journal. */
+/** From an option, a prompt, a policy or the journal. */
 export type DestinationOption =
   | ({ readonly kind: "file"; readonly path: string; readonly as?: SecretFormat } & ContentConsent)
   | ({
@@ -45,51 +45,51 @@ export type DestinationOption =
   | ({
       readonly kind: "profile";
       readonly name: string;
-      /** The profile's id in the journal: another profile with the same name is refused. */
+      /** Id in the journal: another profile of this name is refused. */
       readonly profileId?: string;
-      /** The profile is the acting one, and the user agreed to replace its credential. */
+      /** The acting profile, whose credential the user agreed to replace. */
       readonly own?: true | undefined;
     } & ContentConsent)
   | ({
       readonly kind: "store";
       readonly to: string;
-      /** Facts from the journal, such as the server. */
+      /** From the journal, such as the server. */
       readonly facts?: RecordOf<"store">["facts"];
     } & ContentConsent);
 
-/** The content that integ may replace, apart from its own deliveries. */
+/** Content that integ may replace besides its own deliveries. */
 export interface ContentConsent {
-  /** The recorded digest or version of the content that the user agreed to replace. */
+  /** Digest or version of the content that the user agreed to replace. */
   readonly consent?: string | undefined;
   readonly force?: boolean | undefined;
 }
 
-/** The command must print the secret (`output`), or only exit with 0 (`exit`). */
+/** The command must print the secret (`output`) or exit with 0 (`exit`). */
 export interface SecretCheck {
   readonly command: string;
   readonly by: "output" | "exit";
 }
 
 export interface SecretOptions {
-  /** The order is that of the command line. An empty list means stdout. */
+  /** In the order of the command line; empty: stdout. */
   readonly to: readonly DestinationOption[];
-  /** The destinations of an existing entry. Destinations in `to` replace only those that lack the secret. */
+  /** Of an existing entry. `to` replaces only those that lack the secret. */
   readonly remembered?: RecordOf<"several"> | undefined;
-  /** A format that belongs to no file or command, which `destinationFor` refuses. */
+  /** A format without a file or command, which `destinationFor` refuses. */
   readonly as?: SecretFormat | undefined;
   readonly force?: boolean | undefined;
-  /** The current content may be an earlier delivery of the same client or key, which integ checks later. */
+  /** The content may be an earlier delivery of the same client or key, which integ checks later. */
   readonly mayBeOwn?: boolean | undefined;
   readonly commandLimitMs?: number | undefined;
-  /** The age recipients of the encrypted secret in the team's journal. */
+  /** Age recipients for the team's journal. */
   readonly escrow?: readonly string[] | undefined;
-  /** The kind of credential, if it is known: a profile needs a token endpoint for an OAuth client. */
+  /** If known: a profile needs a token endpoint for an OAuth client. */
   readonly yields?: OneTimeSecret["kind"];
-  /** The default is the service of the chosen profile. */
+  /** Default: the acting profile's service. */
   readonly issuedBy?: Issuer;
 }
 
-/** The service that issues the secret. Other services and organizations do not accept it (§1, §5.1 rule 4). */
+/** Only the issuing service and organization accept the secret (§1, §5.1 rule 4). */
 export interface Issuer {
   readonly baseUrl: string;
   readonly organizationId?: string | undefined;
@@ -97,12 +97,12 @@ export interface Issuer {
 
 interface DestinationDescription {
   readonly name: string;
-  /** A sentence that names the place of the delivered secret. */
+  /** A sentence that names the secret's place. */
   readonly delivered?: string;
   readonly proof: string;
-  /** The option that selects the destination again, if the journal has enough facts. */
+  /** Selects the destination again, if the journal has enough facts. */
   readonly option?: DestinationOption;
-  /** True if a later process on the same machine, but not on another, can check whether the secret arrived. */
+  /** True if a later process on the same machine, but not on another, can check the arrival. */
   readonly leavesTrace: boolean;
 }
 
@@ -171,7 +171,7 @@ export function namesOf(record: DestinationRecord): string {
     .join(", ");
 }
 
-/** Empty unless the record has several destinations. */
+/** Empty for a single destination. */
 export function missingPlaces(record: DestinationRecord | null): readonly SingleRecord[] {
   if (record?.kind !== "several") return [];
   return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);
@@ -181,12 +181,12 @@ export function isPartlyDelivered({ destination }: { readonly destination: Desti
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
-/** The profile then still works after a rotation of its own credential. */
+/** True if the profile still works after a rotation of its credential. */
 export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
   return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
-/** Machines are not compared. */
+/** Ignores machines. */
 export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
   if (one.kind === "stdout") return other.kind === "stdout";
   if (one.kind === "command") return other.kind === "command" && one.mark === other.mark;
@@ -196,21 +196,21 @@ export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
 }
 
 /**
- * Eight hexadecimal digits of a digest of a command and its format. The text is not stored, because it may contain a
- * credential; the digest distinguishes commands and is too short to reveal one.
+ * Eight hexadecimal digits: enough to distinguish commands, too few to reveal one. The text is not stored, because it may
+ * contain a credential.
  */
 export function commandMark({ command, as = "raw" }: { readonly command: string; readonly as?: SecretFormat }): string {
   return createHash("sha256").update(`${as}\0${command.trim()}`).digest("hex").slice(0, 8);
 }
 
-/** The current content of a destination. `hidden` content cannot be read back, so only its version identifies it. */
+/** `hidden` content cannot be read back: only its version identifies it. */
 export type Found =
   | { readonly is: "absent"; readonly version?: string | undefined }
   | (FoundContent & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
   | (FoundContent & { readonly is: "hidden"; readonly version: string });
 
 interface FoundContent {
-  /** The client id or key id of a profile's current credential. */
+  /** Client id or key id of a profile's credential. */
   readonly of?: string | undefined;
 }
 
@@ -219,30 +219,30 @@ export type MayReplace = (at: SingleRecord, found: Found) => Promise<void>;
 
 export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
-  /** Called immediately before the write, with the content at that time. */
+  /** Called with the content immediately before the write. */
   readonly may: MayReplace;
-  /** Records the progress in the journal, so that a later process can continue the delivery. */
+  /** Saves the progress, so that a later process can continue. */
   readonly record: (record: R) => Promise<void>;
 }
 
 export interface Preparation {
   readonly before?: DestinationRecord | null;
-  /** The secret is kept, so a destination that fails does not stop the others; `deliver` reports it. */
+  /** The secret is kept, so that a destination may fail without stopping the others. */
   readonly isKept?: boolean;
-  /** Called with the current content, so that a refusal comes before the request. */
+  /** Called with the content before the request, so that a refusal prevents the request. */
   readonly may?: MayReplace;
-  /** All destinations of the secret, because two of them may be fields of one Vault secret. */
+  /** All destinations, because two may be fields of one Vault secret. */
   readonly places?: readonly SingleRecord[];
 }
 
-/** True if the destination's name means another place on another machine. */
+/** True if the name means another place on another machine. */
 export function isLocal(at: SingleRecord): boolean {
   return at.kind === "file" || at.kind === "profile" || (at.kind === "store" && at.to.startsWith("keychain:"));
 }
 
 /**
- * Without a list, every destination is allowed. A list contains `file:<path>`, `profile:<name>`, a store's address,
- * `stdout` or `command:<text>`; a final `*` matches any rest, except for commands.
+ * Without a list, every destination is allowed. A list has `file:<path>`, `profile:<name>`, a store's address, `stdout` or
+ * `command:<text>`; a final `*` matches any rest, except for commands.
  */
 export function isAllowed(at: SingleRecord, allowed: readonly string[] | undefined): boolean {
   if (allowed === undefined) return true;
@@ -257,13 +257,13 @@ export function isAllowed(at: SingleRecord, allowed: readonly string[] | undefin
   return allowed.some((one) => one === name || (one.endsWith("*") && name.startsWith(one.slice(0, -1))));
 }
 
-/** Compares the marks, because the record does not contain the command. */
+/** Compares marks, because the record lacks the command. */
 function isCommandOf({ mark }: RecordOf<"command">, command: string): boolean {
   const formats = ["raw", "line", "json", "json-string", "env"] as const;
   return formats.some((as) => commandMark({ command, as }) === mark);
 }
 
-/** Users and editors add a final newline, which is not part of the secret. */
+/** Users and editors add a final newline. */
 export function withoutLastNewline(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
 }
@@ -279,29 +279,25 @@ export function contentId(found: Found, digests: SecretDigests): string | undefi
 }
 
 /**
- * A destination for a one-time secret. `check` is cheap and runs before any write. `prepare` ensures that the
- * delivery will succeed (space reserved and synced, stdout open, profile exists) and runs before every request that may
- * return a secret. `deliver` returns when the secret is safe and verified. Each throws `Failure`.
+ * `check` is cheap and runs before any write. `prepare` ensures that the delivery will succeed (space is reserved, stdout open)
+ * and runs before every request that may return a secret. `deliver` returns when the secret is safe. Each throws `Failure`.
  */
 export interface Destination {
   readonly isStdout: boolean;
-  /** The destination, as far as it is known without access to it. */
+  /** As far as known without access to the destination. */
   readonly record: DestinationRecord;
-  /** @returns the destination, as far as it is known before `prepare`, for the intent's record */
+  /** @returns the record for the intent, as far as known before `prepare` */
   check(preparation?: Preparation): Promise<DestinationRecord>;
-  /** @param work id of the journal entry; names the reserve, so that a later process finds it */
+  /** @param work id of the journal entry; names the reserve for a later process */
   prepare(work: string, preparation?: Preparation): Promise<DestinationRecord>;
   deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void>;
-  /** Releases the reserve of `prepare` if no secret was delivered. Safe to repeat. */
+  /** Removes the reserve unless a secret was delivered. Safe to repeat. */
   release(): Promise<void>;
-  /**
-   * Runs the check command of a recorded destination again.
-   * @returns its output; undefined if it has no check that prints the secret. @throws Failure `pending` if the check fails
-   */
+  /** Runs a recorded check command again. @returns its output; undefined if it prints none. @throws Failure `pending` */
   shownBy?(record: SingleRecord, about: Shown): Promise<string | undefined>;
 }
 
-/** The client or key whose secret a check command must print. */
+/** The client or key whose secret a check must print. */
 export interface Shown extends Pick<OneTimeSecret, "id" | "clientId"> {
   readonly origin: SecretOrigin;
 }
@@ -313,25 +309,24 @@ export interface SingleDestinationPlace extends Destination {
   deliver(secret: OneTimeSecret, delivery: Delivery<SingleRecord>): Promise<void>;
 }
 
-/** A destination that a later process restores from its record. */
+/** Restored from its record by a later process. */
 export interface RememberedDestination {
   /**
-   * Checks by reading that the secret arrived. If a crash left a complete file without its name, gives it the name if `may`
-   * allows that.
-   * @throws Failure if the file has the secret but cannot be named: the secret is not lost and must not be replaced
+   * Reads if the secret arrived. Gives a complete file that a crash left unnamed its name, if `may` allows it.
+   * @throws Failure if that fails: the secret is not lost and must not be replaced
    */
   completeDelivery(may: MayReplace): Promise<boolean>;
   /**
-   * Removes the reserve of an ended process, unless it has a complete secret that has no other name. Safe to repeat.
-   * @param entry id of the journal entry that the reserve belongs to
-   * @param options.isKept the secret is safe elsewhere, so a complete unnamed copy is removed too
+   * Removes an ended process's reserve, unless it has a complete secret without another name. Safe to repeat.
+   * @param entry id of the reserve's journal entry
+   * @param options.isKept the secret is safe elsewhere: a complete copy is removed too
    */
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
-  /** Reads the delivered secret if it is unchanged, for a proof by token exchange after a crash. */
+  /** Reads the delivered secret, if unchanged, for a proof after a crash. */
   reread(): Promise<string | undefined>;
 }
 
-// Names and addresses of the `--secret-to` stores, for help, completion and questions. registry.ts opens them.
+// `--secret-to` in help, completion and questions. registry.ts opens the stores.
 
 export const storeKinds = {
   vault: {
@@ -367,7 +362,7 @@ export const storeKinds = {
 
 export interface StoreKind {
   readonly form: string;
-  /** Matches every valid address, and some invalid ones that the store refuses. */
+  /** Matches all valid addresses, and some that the store refuses. */
   readonly pattern: RegExp;
   /** The address is case-insensitive. */
   readonly isAnyCase?: boolean;

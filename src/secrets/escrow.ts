@@ -1,4 +1,4 @@
-// Encrypts secrets to age recipients for the team's journal: anyone with a matching identity can claim them anywhere.
+// Encrypts secrets to age recipients for the team's journal: any machine with a matching identity can claim them.
 import { flags } from "../next-step.ts";
 import { readFileSync, statSync } from "node:fs";
 import { armor, Decrypter, Encrypter } from "age-encryption";
@@ -13,13 +13,13 @@ import { tryParseJson } from "../json.ts";
 
 const Sealed = z.object({ entry: z.string(), text: z.string(), mac: z.string() });
 
-/** Binds a text to a journal entry: anyone can encrypt to the recipients, so the encryption proves no author. */
+/** Binds a text to a journal entry: anyone can encrypt to the recipients, so encryption proves no author. */
 export interface Seal {
   readonly entry: string;
   readonly digests: SecretDigests;
 }
 
-/** @throws Failure `usage` for an invalid recipient; the message does not show an identity */
+/** @throws Failure `usage` for an invalid recipient; never shows an identity */
 export function checkRecipients(recipients: readonly string[]): void {
   encrypterFor(recipients);
 }
@@ -58,9 +58,9 @@ function sealedText(entry: string, text: string): string {
 }
 
 /**
- * @param path of a file with identities, one per line, as age-keygen writes it
- * @throws Failure `usage` for a line that is not an identity; `undelivered` if no path is set or no identity opens the
- * secret; `auth` without a valid seal
+ * @param path of a file of age-keygen: an identity per line
+ * @throws Failure `usage` for a line that is not an identity; `undelivered` if no path is set or no identity fits; `auth`
+ * without a valid seal
  */
 export async function decryptSecret(text: string, path: string | undefined, seal: Seal): Promise<OneTimeSecret> {
   const decrypter = new Decrypter();

@@ -1,4 +1,4 @@
-// `--secret-file`: a new private file that gets its name only when it is complete and synced.
+// `--secret-file`: a private file that gets its name only when it is complete and synced.
 import {
   accessSync,
   closeSync,
@@ -49,9 +49,9 @@ import type { MachineId } from "../disk/machine-id.ts";
 import { isComplete, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
-/** The path may be relative; `fileDestination` makes it absolute. */
+/** `fileDestination` makes a relative path absolute. */
 export interface FileTarget extends ContentConsent, Pick<RecordOf<"file">, "path" | "as"> {
-  /** The file may be integ's own delivery, which integ checks once the entry is known. */
+  /** It may be integ's own delivery, which is checked once the entry is known. */
   readonly mayBeOwn?: boolean | undefined;
 }
 
@@ -76,13 +76,13 @@ function checkFolder(path: string): Stats {
   return stats;
 }
 
-/** In a folder with the sticky bit (/tmp), only the owner of the file or of the folder may replace a file. */
+/** In a sticky folder (/tmp), only the owner of the file or folder may replace the file. */
 function mayReplace(file: Stats, folder: Stats): boolean {
   const me = process.getuid?.() ?? 0;
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
 }
 
-/** A target that cannot be inspected is refused too, because the write would fail. */
+/** Refuses a target that cannot be inspected, because the write would fail. */
 function checkTarget(target: FileTarget, own: readonly string[]): void {
   try {
     inspectTarget(target, own);
@@ -148,7 +148,7 @@ class FileDestination implements SingleDestinationPlace {
     checkTarget(this.#target, this.#tools.own ?? []);
     const { digests, machine } = this.#tools;
     const { path, force } = this.#target;
-    // `--force` covers the content of the first check only.
+    // `--force` covers only the content at the first check.
     if (force === true && !this.#isConsented)
       this.record = { ...this.record, consent: contentId(foundAt(path), digests) ?? this.record.consent };
     this.#isConsented = true;
@@ -192,7 +192,7 @@ class FileDestination implements SingleDestinationPlace {
     await record(this.record);
     try {
       fillReserve(fd, text);
-      // The new length must be on disk before the file gets its name.
+      // The new length must be on disk before the name.
       fsyncSync(fd);
       if (!isSameFile(reserved, identityOf(fd))) throw systemError("ENOENT", "lstat");
       await overwriteFound(path, {
@@ -230,7 +230,7 @@ class FileDestination implements SingleDestinationPlace {
   }
 }
 
-/** Overwriting a reserve and removing it each hide a secret, so both are tried even if one fails. */
+/** Both overwriting and removing hide the secret: each is tried even if the other fails. */
 function discardReserve(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
   const attempt = (step: () => void): void => {
@@ -240,7 +240,7 @@ function discardReserve(reserve: Reserve, finished: string): void {
       failed.push(error);
     }
   };
-  // After a failed final sync of the folder, the reserve is the finished file, which must not be overwritten.
+  // After a failed sync of the folder, the reserve is the finished file.
   attempt(() => (isSameFile(finished, reserve.identity) ? undefined : wipe(reserve.fd)));
   attempt(() => {
     if (!isSameFile(reserve.path, reserve.identity)) return;
@@ -263,7 +263,7 @@ export function fileDestination(target: FileTarget, cwd: string, tools: FileTool
   return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
 }
 
-/** @returns false if another process has created a file with this name, else the result of `putInPlace` */
+/** @returns false if another process created a file of this name, else as `putInPlace` */
 async function tryPutInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
   try {
     return await putInPlace(reserved, path, found);
@@ -287,7 +287,7 @@ function completeName(remembered: Remembered): boolean {
   const { path, reserved } = remembered.record;
   if (!hasDelivered(path, remembered)) return false;
   try {
-    // The process may have crashed before it synced the name.
+    // The process may have crashed before this sync.
     syncFolder(dirname(path));
     if (reserved !== undefined && hasDelivered(reserved, remembered)) unlinkSync(reserved);
   } catch (error) {
@@ -296,7 +296,7 @@ function completeName(remembered: Remembered): boolean {
   return true;
 }
 
-/** Also accepts a file with the delivered content, because a restored disk changes a file's identity. */
+/** Compares the content too, because a restored disk changes a file's identity. */
 function openReserved(remembered: Remembered): number | undefined {
   const { reserved, inode } = remembered.record;
   if (reserved === undefined || inode === undefined) return undefined;
@@ -336,7 +336,7 @@ async function completeFile(remembered: Remembered, may: MayReplace): Promise<bo
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
   const { record } = remembered;
   const own = reservedName(record.path, entry);
-  // The record of a replacement may name only the reserve of the replaced entry, so its own is found by name.
+  // A replacement's record may name only the replaced entry's reserve.
   if (record.reserved !== own) removeUnnamed(own);
   if (record.reserved === undefined) return;
   const fd = openReserved(remembered) ?? openOwn(record.reserved);
@@ -353,7 +353,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
   }
 }
 
-/** Opens a reserve by name, because a restored disk changes its identity. This cleanup ignores errors. */
+/** By name, because a restored disk changes the identity. Errors do not matter in a cleanup. */
 function openOwn(path: string): number | undefined {
   try {
     return openPrivateFile(path, constants.O_RDWR);

@@ -1,6 +1,5 @@
-// `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>` or `github:org/<organization>#<NAME>`: a GitHub Actions
-// secret of a repository, environment or organization. GitHub never returns it, so the proof of a delivery is GitHub's
-// response and the secret's time of change.
+// `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>` or `github:org/<organization>#<NAME>`: a GitHub Actions secret.
+// GitHub never returns it, so a delivery is proven by GitHub's response and the secret's time of change.
 import { flags } from "../next-step.ts";
 import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";
@@ -20,15 +19,12 @@ import {
 } from "./store-http.ts";
 
 interface Address {
-  /** `org` for an organization's secret: `repository` is then the organization. */
+  /** `org`: `repository` is then the organization. */
   readonly owner: string;
   readonly repository: string;
   readonly environment: string | undefined;
   readonly name: string;
-  /**
-   * Selects the repositories that may use an organization's secret. Without it an existing secret keeps its
-   * repositories, and a new one is `private`.
-   */
+  /** Who may use an organization's secret. Default: an existing secret's repositories; `private` for a new one. */
   readonly access?: Access | undefined;
 }
 
@@ -44,9 +40,9 @@ interface PublicKey {
   readonly key: Buffer;
 }
 
-/** GitHub's clocks for the time of change and for the date of a response may differ by this much. */
+/** GitHub's clocks for the time of change and the date header may differ by this much. */
 const clockToleranceMs = 10_000;
-/** The end of a longer wait is not shown, because `toISOString` throws for a date that is too late. */
+/** The end of a longer wait is not shown: `toISOString` throws for dates too far ahead. */
 const longestShownS = 366 * 86_400;
 
 export const open: OpenStore = (text, tools) => {
@@ -160,7 +156,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** GitHub requires the permitted repositories in each write, so those of an existing secret are read first. */
+  /** Each write must name the permitted repositories, so those of an existing secret are read first. */
   async #access(client: StoreClient, { visibility, repository_ids: ids }: StoreFacts): Promise<object> {
     if (visibility === "selected") return { visibility, selected_repository_ids: (ids ?? "").split(",").map(Number) };
     if (visibility !== undefined) return { visibility };
@@ -192,7 +188,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     throw new Failure("unreachable", `${this.name}: GitHub's public key is not one.`);
   }
 
-  /** Two changes within one second look the same; the secret is then written again, which has no effect. */
+  /** Two changes within one second look the same; writing again is harmless. */
   async #isChanged(client: StoreClient, before: string | undefined): Promise<boolean> {
     const changedAt = await this.#changedAt(client);
     return changedAt !== undefined && changedAt !== before;
@@ -254,7 +250,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     return serverAddress(apiOf(host), { what: "GH_HOST", example: apiOf("github.example.com") });
   }
 
-  /** Chooses the token as gh does (`gh help environment`): an enterprise host never gets a token of github.com. */
+  /** As `gh` does (`gh help environment`): an enterprise host never gets a token of github.com. */
   #token(server: string): string {
     const { env } = this.tools;
     const { hostname } = new URL(server);
@@ -297,7 +293,7 @@ function isUnknown(response: StoreResponse | LostResponse): boolean {
 const tokenHint =
   "Use a token that may write the secrets there: classic with the scope repo (for an organization admin:org), or fine-grained with Secrets (write). The token of a workflow run cannot.";
 
-/** Normalizes GitHub's case-insensitive names. @throws Failure `usage` */
+/** Lowercases names. @throws Failure `usage` */
 function addressIn(text: string): Address {
   const [, owner = "", repository = "", environment, name = "", options] =
     /^([\w-]{1,100})\/([\w.-]{1,100})(?:@([^#]{1,255}))?#([A-Za-z_]\w{0,254})(?:\?(.*))?$/u.exec(text) ?? [];

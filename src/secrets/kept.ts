@@ -1,4 +1,4 @@
-// Undelivered secrets, in private files until `journal claim`. Their space is reserved before the request.
+// Undelivered secrets in private files until `journal claim`. Space is reserved before the request.
 import { closeSync, constants } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-se
 import { shell, flags } from "../next-step.ts";
 import { tryParseJson } from "../json.ts";
 
-/** Created on demand: its creation takes longer than a request, and few commands read kept secrets. */
+/** Created on demand, because it takes longer than a request. */
 export const secretSchema = () =>
   z.object({
     secret: z.string(),
@@ -25,13 +25,13 @@ export const secretSchema = () =>
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** A file that a power cut left without its final length counts only if its JSON is complete. */
+/** After a power cut, a file may lack its final length: it counts if its JSON is complete. */
 function holdsSecret(fd: number): boolean {
   const text = contentOf(fd);
   return text !== "" && (isCut(fd) || tryParseJson(text) !== undefined);
 }
 
-/** The kept secrets of a state folder. `entry` is the id of a journal entry. */
+/** A state folder's kept secrets. `entry` is the id of a journal entry. */
 export class Undelivered {
   readonly folder: string;
   readonly place: string;
@@ -59,7 +59,7 @@ export class Undelivered {
     }
   }
 
-  /** Needs no more disk space after `reserve`. */
+  /** After `reserve`, needs no more disk space. */
   async keep(entry: string, secret: OneTimeSecret): Promise<void> {
     const { secret: value, kind, id, clientId, receipt } = secret;
     const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
@@ -115,7 +115,7 @@ export class Undelivered {
     }
   }
 
-  /** The ids of entries with a secret or an empty reserve. */
+  /** Includes entries with an empty reserve. */
   entriesWithSpace(): string[] {
     return listFolder(this.folder).filter((name) => entryPattern.test(name));
   }
@@ -140,7 +140,7 @@ export class Undelivered {
     }
   }
 
-  /** Creates the folder again if it was removed since the check. */
+  /** Creates the folder again if it was removed meanwhile. */
   async #inFolder<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isChecked) this.#ensureFolder();
     try {
@@ -185,35 +185,35 @@ export class Undelivered {
 }
 
 export interface AllowedDestinations {
-  /** The variable or profile with the list, as the start of a sentence. */
+  /** The list's variable or profile, as the start of a sentence. */
   readonly from: string;
   readonly list: readonly string[];
 }
 
 export interface SecretKeeping {
-  /** See `RememberedDestination`. Only the act `overwrite` calls it, because it may give a file its name. */
+  /** See `RememberedDestination`. Only the act `overwrite` may call it. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
-  /** Removes an entry's reserve, but no complete secret unless it is safe elsewhere (`isKept`). Safe to repeat. */
+  /** Removes a complete secret only if it is safe elsewhere (`isKept`). Safe to repeat. */
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** Reads a delivered secret (file, profile or store), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
   readonly machine: MachineId;
-  /** The lists that must each contain a secret's destination. Without a list, every destination is allowed. */
+  /** A secret's destination must be in every list. */
   readonly allowed?: (profile: string) => Promise<readonly AllowedDestinations[]>;
   /** `<host>:<folder>` of the kept secrets. */
   readonly place: string;
-  /** Reserves space before the secret exists, so that a full disk cannot lose it. */
+  /** Called before the secret exists, so that a full disk cannot lose it. */
   reserve(entry: string): Promise<void>;
   keep(entry: string, secret: OneTimeSecret): Promise<void>;
-  /** Encrypts the secret into the team's journal if requested. @returns true if it did */
+  /** @returns true if the secret was encrypted into the team's journal */
   escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
   isKept(entry: string): boolean;
-  /** True if the team's journal has the encrypted secret, so that any machine can claim it. */
+  /** True if any machine can claim the encrypted secret. */
   isEscrowed(entry: string): boolean;
   /** @throws Failure `failed` if the secret is missing or damaged */
   readKept(entry: string): Promise<OneTimeSecret>;
-  /** Removes the kept secret and its ciphertext. Only the act `destroy` calls it. Safe to repeat. */
+  /** Removes the ciphertext too. Only the act `destroy` may call it. Safe to repeat. */
   destroyKept(entry: string): Promise<void>;
-  /** Removes an empty reserve; a kept secret stays. Safe to repeat. */
+  /** Removes an empty reserve, but no kept secret. Safe to repeat. */
   release(entry: string): Promise<void>;
 }

@@ -1,6 +1,5 @@
-// `--secret-to k8s:<namespace>/<secret>#<key>`: one key of a Kubernetes Secret, through the user's kubectl. Server-side
-// apply with one field manager per key preserves the Secret's other keys and those of other managers, and puts the
-// secret in no annotation.
+// `--secret-to k8s:<namespace>/<secret>#<key>`: one key of a Kubernetes Secret, through kubectl. Server-side apply with a field
+// manager per key preserves all other keys, and puts the secret in no annotation.
 import { Failure, type FailureKind, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
@@ -16,7 +15,7 @@ interface Address {
 
 const timeLimitMs = 60_000;
 const tries = 3;
-/** The status of a write over an earlier version. */
+/** The Secret has changed. */
 const changedStatus = 409;
 const versionPath = "{.metadata.resourceVersion}";
 const notFoundStatus = 127;
@@ -43,7 +42,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** The server's dry run checks permissions, the namespace and conflicts with other managers. */
+  /** A server-side dry run checks permissions, the namespace and conflicts. */
   async prepare(): Promise<StoreFacts> {
     const failure = await this.#apply("integ asks whether it may write here", { more: "--dry-run=server" });
     if (failure === undefined) return {};
@@ -53,7 +52,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   async look(): Promise<Found> {
     const { namespace, secret, key } = this.at;
     const words = `get secret ${secret} --namespace ${namespace} --ignore-not-found --output`;
-    // Without a Secret, kubectl prints nothing.
+    // Prints nothing without a Secret.
     const path = `${versionPath}/{.data.${key.replaceAll(".", "\\.")}}`;
     const { run, stderr } = await this.#kubectl(words, `jsonpath=${path}`);
     if (run.status !== 0) throw this.#refusal(stderr, "be read");
@@ -64,9 +63,8 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   }
 
   /**
-   * The resource version guards against every change since the look, and the field manager against a forced write over
-   * another manager's key. To apply a Secret that does not exist would overwrite one that appears meanwhile, so an empty
-   * Secret is created first, which fails if there is one.
+   * The resource version guards against later changes, the field manager against a forced write over another manager's key. A
+   * new Secret is created empty first: `apply` would overwrite one that appears meanwhile.
    */
   async write(text: string, _facts: StoreFacts, over: Found): Promise<boolean> {
     let { version } = over;
@@ -75,13 +73,13 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
       if (typeof made === "string") version = made;
       const failure = typeof made === "string" ? await this.#apply(text, { version: made }) : made;
       if (failure === undefined) return true;
-      // If the lost response was a success, the repetition conflicts with this write itself, which a read finds.
+      // After a lost success, the repetition conflicts with it, and a read finds the secret.
       if (failure.kind === "unreachable" && attempt < tries) {
         await this.tools.sleep(500 * 2 ** attempt);
         continue;
       }
       const isChanged = failure.details.problem?.status === changedStatus;
-      // Only a read shows whether the conflict is with this write, so a failed read fails the write.
+      // Only a read shows the cause of a conflict, so its failure fails the write.
       const found = isChanged ? await this.look() : await this.look().catch(() => undefined);
       if (found?.is === "text" && found.text === text) return true;
       if (isChanged) return false;
@@ -89,7 +87,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     }
   }
 
-  /** @returns the version of the new Secret, which has no keys, or the failure */
+  /** @returns the version of the new, empty Secret, or the failure */
   async #create(): Promise<string | Failure> {
     const words = `create --field-manager=integ-${this.at.key} --validate=false --filename - --output`;
     const { run, stderr } = await this.#kubectl(words, `jsonpath=${versionPath}`, this.#manifest());
@@ -113,7 +111,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return run.status === 0 ? undefined : this.#refusal(stderr, "be written");
   }
 
-  /** @param words need no quoting: letters, digits and `-_.=`. @param path the last word, which this method quotes */
+  /** @param words only letters, digits and `-_.=`. @param path the last word, which is quoted here */
   async #kubectl(
     words: string,
     path: string,
@@ -134,7 +132,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return { run, stderr: Buffer.concat(chunks).toString("utf8") };
   }
 
-  /** Does not quote kubectl's error, which may contain the manifest with the secret. */
+  /** Omits kubectl's error, which may contain the secret. */
   #refusal(stderr: string, what: string): Failure {
     const manager = /conflict with "([^"\n]{1,128})"/.exec(stderr)?.[1];
     const { namespace, secret, key } = this.at;
@@ -174,7 +172,6 @@ const causes: readonly (readonly [RegExp, Cause])[] = [
   ],
 ];
 
-/** @throws Failure `usage` */
 function addressIn(text: string): Address {
   const name = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?";
   const pattern = new RegExp(`^(${name})/(${name}(?:\\.${name})*)#([-._a-zA-Z0-9]{1,120})$`);

@@ -102,7 +102,7 @@ async function foundIn({ credential, ...profile }: Profile, credentials: Credent
   try {
     return { is: "text", text: await credentials.read(source, profile.credential_origins), of };
   } catch (error) {
-    // A damaged or missing secret is still a user's credential, which integ must not replace unasked.
+    // A damaged or missing secret is still a user's credential.
     if (error instanceof Failure && error.kind === "auth") return { is: "hidden", version: source.ref, of };
     throw error;
   }
@@ -140,7 +140,7 @@ class ProfileDestination implements SingleDestinationPlace {
     return this.record;
   }
 
-  /** With `--force`, the consent covers only the credential of the first check. */
+  /** `--force` covers only the credential at the first check. */
   async #checkAndRecord(yields: OneTimeSecret["kind"] | undefined): Promise<Profile> {
     const { name, profileId, force } = this.#target;
     const { stores, digests, machine } = this.#tools;

@@ -1,4 +1,4 @@
-// Opens destinations from options or journal records. Each kind is loaded on demand, but before a request is sent.
+// Opens destinations from options or records. Each kind is loaded on demand, before a request is sent.
 import { Failure, invalidValue } from "../errors.ts";
 import type { ProfileStores } from "../profiles/configure.ts";
 import type { SecretDigests } from "../journal/keys.ts";
@@ -31,7 +31,7 @@ export interface DestinationTools
   readonly digests: SecretDigests;
   readonly machine: MachineId;
   readonly stdoutFd: number;
-  /** Called only for a profile destination, because it loads the stored profiles. */
+  /** Called on demand, because it loads the stored profiles. */
   readonly profiles: () => Promise<ProfileStores>;
 }
 
@@ -69,7 +69,7 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
 }
 
 /**
- * Until `check`, only stored profiles and content that the options may replace are read.
+ * Before `check`, reads only stored profiles and the content that options may replace.
  * @throws Failure `usage` if options contradict each other or have no effect
  */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
@@ -81,11 +81,11 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
       const { option } = describeDestination(place);
       return option ? singleDestination(option, options, tools) : retypedCommand(place);
     });
-    // A destination that fails does not stop the others.
+    // One failing destination does not stop the others.
     if (options.force === true) await several.check({ isKept: true });
     return several;
   }
-  // Consent covers the content of this moment: a question may follow, and the content may change before its answer.
+  // Consent covers the content now: it may change while the user answers a question.
   for (const [index, option] of options.to.entries())
     if (options.force === true || ("force" in option && option.force === true)) await typed[index]!.check();
   const [first, ...others] = typed;
@@ -93,7 +93,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   return others.length === 0 ? first : (await loadSeveral()).severalDestinations(typed);
 }
 
-/** A recorded command must be typed again: its text is not stored, because it may contain a credential. */
+/** A command must be typed again: its text is not stored, because it may contain a credential. */
 function retypedCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
     throw new Failure("usage", `Commands are not stored: pass ${flags.secretCommand} again.`);
@@ -136,7 +136,7 @@ function checkFileName(path: string): void {
   });
 }
 
-/** A later process cannot check whether stdout or a command received the secret. */
+/** For stdout and commands. */
 const uncheckable: RememberedDestination = {
   completeDelivery: async () => false,
   removeReserve: () => {},

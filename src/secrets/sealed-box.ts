@@ -1,4 +1,4 @@
-// libsodium's sealed box (`crypto_box_seal`), which GitHub requires. Only the owner of the private key can read it.
+// libsodium's sealed box (`crypto_box_seal`), which GitHub requires.
 import { randomBytes } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { x25519 } from "@noble/curves/ed25519.js";
@@ -15,7 +15,7 @@ export function sealedBox(message: Buffer, publicKey: Buffer): Buffer {
   return Buffer.concat([own, box.encrypt(message)]);
 }
 
-/** Derives the key of `crypto_box`: HSalsa20 of the shared point with a zero nonce. */
+/** The key of `crypto_box`: HSalsa20 of the shared point with a zero nonce. */
 function sharedKey(point: Uint8Array): Uint8Array {
   const sigma = new Uint32Array(Uint8Array.from(Buffer.from("expand 32-byte k")).buffer);
   const key = new Uint32Array(Uint8Array.from(point).buffer);

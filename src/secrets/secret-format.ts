@@ -30,7 +30,7 @@ function checkTemplate(text: string): SecretFormat {
   });
 }
 
-/** Parses `NAME=field,…`. @throws Failure `usage` if a pair is invalid, a name repeats or no field is the secret */
+/** Parses `NAME=field,…`. @throws Failure `usage` for an invalid pair, a repeated name, or if no field is the secret */
 export function checkSecretNames(text: string): SecretFormat {
   const names = text.split(",").map((pair) => {
     const [, name = "", field = ""] = /^([A-Za-z_]\w*)=(\w+)$/.exec(pair.trim()) ?? [];
@@ -77,8 +77,8 @@ function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
 }
 
 /**
- * `raw` and `json-string` end without a newline; a template ends as it is written; other formats end with a newline.
- * `json` is `{"client_id","client_secret"}` or `{"id","secret"}`; shells and dotenv readers accept `env`.
+ * `raw` and `json-string` end without a newline, a template as written, others with a newline. `json` has `client_id` and
+ * `client_secret`, or `id` and `secret`; shells and dotenv readers accept `env`.
  */
 export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: SecretOrigin): string {
   const isJson = as === "json" || as === "json-string";
@@ -108,7 +108,7 @@ function jsonLine({ kind, id, clientId, secret }: OneTimeSecret): string {
   return `${JSON.stringify(fields)}\n`;
 }
 
-/** Adds the entry's ids to a kept secret, and makes a new receipt if the kept one lacks the secret at its top level. */
+/** Adds the entry's ids, and makes a new receipt if the kept one lacks the secret at its top level. */
 export function withEntryIds(kept: OneTimeSecret, entry: Pick<Entry, "resource_id" | "detail">): OneTimeSecret {
   const id = entry.resource_id ?? kept.id;
   const clientId = entry.detail.client_id ?? kept.clientId;
@@ -132,7 +132,7 @@ function isJson(text: string): boolean {
   return tryParseJson(text) !== undefined;
 }
 
-/** @param isCut the file was truncated to its text after a sync, which proves completeness even without an end mark */
+/** @param isCut the file was truncated after a sync: it is complete even without an end mark */
 export function isComplete(text: string, as: SecretFormat, isCut: boolean): boolean {
   if (text === "" || text.includes("\0")) return false;
   if (as === "raw" || as.startsWith(templateMark)) return isCut;
@@ -147,7 +147,7 @@ export function isComplete(text: string, as: SecretFormat, isCut: boolean): bool
 }
 
 export function parseSecret(text: string, as: SecretFormat): string | undefined {
-  // An editor may have added or removed a final newline.
+  // Editors add or remove a final newline.
   if (as === "raw" || as === "line") return withoutLastNewline(text);
   if (as === "json-string") {
     const found: unknown = JSON.parse(text);
@@ -166,7 +166,7 @@ export function parseSecret(text: string, as: SecretFormat): string | undefined 
   return value?.startsWith("'") ? value.slice(1, -1).replaceAll(`'\\''`, "'") : value;
 }
 
-/** Matches a filled template; the first group is the secret. */
+/** Matches a filled template; group 1 is the secret. */
 function templatePattern(template: string): RegExp {
   let isFirst = true;
   const source = template

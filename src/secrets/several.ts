@@ -1,5 +1,5 @@
-// Delivers one secret to several destinations. Each has its own state in the journal, so that a later process delivers
-// only to those that lack the secret.
+// Delivers one secret to several destinations. The journal has the state of each, so that a later process delivers only to
+// those without the secret.
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../errors.ts";
@@ -65,7 +65,7 @@ class SeveralDestinations implements Destination {
       try {
         part.at = await step(part.destination);
       } catch (error) {
-        // A kept secret goes to the other destinations; `deliver` reports this destination's error.
+        // A kept secret goes to the others; `deliver` reports this error.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
@@ -84,7 +84,7 @@ class SeveralDestinations implements Destination {
         await record(this.record);
       };
       try {
-        // A destination whose second preparation fails does not stop the others.
+        // A second failed preparation does not stop the others.
         part.at = await part.destination.prepare(origin.entry);
         await part.destination.deliver(secret, { origin, may, record: recordPart });
         part.at = part.destination.record;
@@ -134,7 +134,7 @@ function refuseDuplicates(parts: readonly Part[]): void {
   });
 }
 
-/** Resolves links in the folder, so that two names of one folder are equal. */
+/** Two names of one folder are equal. */
 function realPath(path: string): string {
   try {
     return join(realpathSync(dirname(path)), basename(path));
@@ -154,8 +154,8 @@ function partOf(destination: SingleDestinationPlace): Part {
 }
 
 /**
- * A typed destination takes the place of an equal destination that lacks the secret. A typed command takes the place of any command
- * that lacks it, because command texts are not stored. If nothing matches, the typed destinations replace all that lack the secret.
+ * A typed destination replaces an equal one without the secret, a typed command any command without it, because command texts
+ * are not stored. If none matches, the typed destinations replace all without the secret.
  * @param restore opens a missing destination that was not typed
  */
 export async function rememberedSeveral(
@@ -163,7 +163,7 @@ export async function rememberedSeveral(
   typed: readonly SingleDestinationPlace[],
   restore: (place: SingleRecord) => Promise<SingleDestinationPlace>,
 ): Promise<Destination> {
-  // Typed destinations that already have the secret are ignored.
+  // Typed destinations that have the secret are ignored.
   const unmatched = typed.filter(
     ({ record }) => !places.some(({ state, at }) => state === "delivered" && isSamePlace(record, at)),
   );

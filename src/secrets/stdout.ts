@@ -1,4 +1,4 @@
-// Stdout as a destination: checked before the request, and masked in CI logs.
+// Stdout as a destination: checked before the request, masked in CI logs.
 import { type Advice, flags } from "../next-step.ts";
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
@@ -10,22 +10,22 @@ import { tryParseJson } from "../json.ts";
 
 export interface OutputTools {
   readonly fd: number;
-  /** Descriptor of stderr, where GitHub Actions reads masks. */
+  /** GitHub Actions reads masks from stderr. */
   readonly stderrFd?: number;
   readonly env: Environment;
-  /** Prints the receipt with the secret; resolves when all bytes are accepted. */
+  /** Resolves when all bytes of the receipt with the secret are accepted. */
   readonly print: (receipt: string) => Promise<void>;
   readonly onStderr: (chunk: Uint8Array) => void;
 }
 
-/** The workflow commands that make GitHub Actions mask a secret, escaped as `escapeData` of actions/toolkit does. */
+/** Commands that make GitHub Actions mask a secret, escaped like `escapeData` of actions/toolkit. */
 export function maskLines(secret: string, receipt: string): string {
   return formsOf(secret, receipt)
     .map((form) => `::add-mask::${form.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A")}\n`)
     .join("");
 }
 
-/** Formats print the secret unchanged, with JSON's or the receipt's escapes, or with doubled quotation marks. */
+/** Unchanged, with JSON's or the receipt's escapes, and with doubled quotation marks. */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
   const unchanged = strings.filter((text) => tryParseJson(text) === secret).map((text) => text.slice(1, -1));
@@ -35,14 +35,14 @@ function formsOf(secret: string, receipt: string): string[] {
 
 const destinations = `${flags.secretFile}, ${flags.secretCommand}, ${flags.secretProfile} or ${flags.secretTo}`;
 
-/** @param use the command that delivers the secret to a destination, if there is one */
+/** @param use a command that delivers the secret to a destination */
 export function adviceForAgent(use: string | undefined): Advice {
   return use === undefined
     ? "Ask a person to run this command: it has no destination for what it prints."
     : `Use ${use}, with a destination: ${destinations}.`;
 }
 
-/** An agent's transcript is stored elsewhere, so it must contain no secret. @throws Failure `usage` in agent mode */
+/** An agent's transcript is stored elsewhere. @throws Failure `usage` in agent mode */
 export function refuseForAgent(env: Environment, advice: Advice, meaning = "Nothing was sent."): void {
   const variable = agentMode(env);
   if (variable === undefined) return;
@@ -50,7 +50,7 @@ export function refuseForAgent(env: Environment, advice: Advice, meaning = "Noth
   throw new Failure("usage", message, { meaning, hint: advice });
 }
 
-/** @throws Failure `usage` if GitHub Actions cannot read the mask, because the secret would stay in its log */
+/** @throws Failure `usage` if GitHub Actions cannot read the mask: the secret would stay in its log */
 export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputFault(stderrFd);
   if (trouble === undefined) return;
@@ -102,17 +102,14 @@ function outputProblem(error: unknown): string | undefined {
   return cause && outputProblems[cause];
 }
 
-/**
- * Node replaces a closed standard stream with the null device, so that writes "succeed". An intended `>/dev/null` looks
- * the same and loses the secret too.
- */
+/** Node replaces a closed standard stream with the null device, so that writes "succeed". `>/dev/null` loses secrets too. */
 function isNullDevice(fd: number): boolean {
   const stats = fstatSync(fd);
   if (process.platform === "win32" || !stats.isCharacterDevice()) return false;
   return stats.rdev === statSync("/dev/null").rdev;
 }
 
-/** An empty write detects a closed socket, terminal or device without side effects. */
+/** Detects a closed socket, terminal or device without side effects. */
 function emptyWriteError(fd: number): unknown {
   try {
     writeSync(fd, Buffer.alloc(0), 0, 0);
@@ -133,9 +130,8 @@ function isWriteOnly(fd: number): boolean {
 }
 
 /**
- * Checks for a pipe's reader with the shell's `read -t 0`, because Linux accepts empty writes to a pipe without readers
- * and Node has no `poll`. If the shell cannot run, the loss is detected when the secret is printed, and the secret is
- * kept.
+ * Uses the shell's `read -t 0`, because Linux accepts empty writes to a pipe without readers and Node has no `poll`. Without a
+ * shell, the loss is detected when the secret is printed, and the secret is kept.
  */
 async function hasNoReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);
@@ -147,7 +143,7 @@ async function hasNoReader(fd: number): Promise<boolean> {
   return lastCheck.answer;
 }
 
-/** Results are reused for this many ms, because a shell takes longer than the rest of a creation. */
+/** In ms. A result is reused, because a shell takes longer than the rest of a creation. */
 const reusedForMs = 100;
 let lastCheck: { readonly pipe: string; readonly at: number; readonly answer: Promise<boolean> } | undefined;
 
@@ -164,7 +160,7 @@ async function checkInShell(fd: number): Promise<boolean> {
   });
 }
 
-/** @returns the predicate of a sentence about the stream; undefined if the descriptor is usable */
+/** @returns a predicate about the stream; undefined if it is usable */
 async function outputFault(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";

@@ -1,5 +1,5 @@
-// Requests to secret stores over integ's HTTP client: redirects are not followed, errors mask the token and the secret,
-// and `read` repeats the request after temporary errors.
+// Requests to secret stores. Redirects are not followed, errors mask the token and the secret, and `read` repeats requests
+// after temporary errors.
 import { type ExchangeRequest, type Transport, parseTarget } from "../api/http/exchange.ts";
 import { parseRetryAfter } from "../api/call/retry.ts";
 import { Failure } from "../errors.ts";
@@ -13,7 +13,7 @@ export interface StoreResponse {
   readonly body: unknown;
 }
 
-/** No complete response arrived. If the request was sent, the store may have executed it. */
+/** No complete response: if the request was sent, the store may have executed it. */
 export interface LostResponse {
   readonly kind: "lost";
   readonly failure: Failure;
@@ -21,7 +21,7 @@ export interface LostResponse {
 
 export interface StoreRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH";
-  /** Starts with `/` and is already encoded. */
+  /** Encoded, with a `/` at the start. */
   readonly path: string;
   readonly body?: unknown;
   readonly contentType?: string;
@@ -37,13 +37,13 @@ export interface StoreServer {
   readonly http: () => Promise<Transport>;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
-  /** @returns true if repeating does not help although the error looks temporary, such as that of a sealed Vault */
+  /** @returns true if an error that looks temporary is not, such as that of a sealed Vault */
   readonly isLasting?: (response: StoreResponse) => Promise<boolean>;
 }
 
 /** Attempts of a read or an idempotent write. */
 export const storeTries = 5;
-/** If a store requests a longer wait, the command fails instead of waiting. */
+/** For a longer wait the command fails. */
 const longestWaitMs = 20_000;
 const firstWaitMs = 300;
 
@@ -81,13 +81,13 @@ export class StoreClient {
     }
     const text = exchange.body.toString("utf8");
     const parsed = tryParseJson(text);
-    // A success whose body is not JSON counts as lost.
+    // A 2xx response that is not JSON counts as lost.
     if (parsed === undefined && text !== "" && exchange.status < 300)
       return { kind: "lost", failure: new Failure("unreachable", `${name} gave a response that is not JSON.`) };
     return { kind: "response", status: exchange.status, headers: exchange.headers, text, body: parsed };
   }
 
-  /** Repeats the request after temporary errors. @throws Failure if no response arrives, or for a redirect */
+  /** Repeats after temporary errors. @throws Failure if no response arrives, or for a redirect */
   async read(request: StoreRequest): Promise<StoreResponse> {
     for (let attempt = 1; ; attempt += 1) {
       const response = await this.send(request);
@@ -103,7 +103,7 @@ export class StoreClient {
     return (await this.#server.isLasting?.(response)) === true;
   }
 
-  /** @throws Failure `usage` for a redirect, because a token goes only to the configured address */
+  /** @throws Failure `usage`, because a token goes only to the configured address */
   refuseRedirect(response: StoreResponse): StoreResponse {
     if (response.status < 300 || response.status > 399) return response;
     const { name } = this.#server;
@@ -112,7 +112,7 @@ export class StoreClient {
     });
   }
 
-  /** @returns false, without waiting, if the store requests too long a wait */
+  /** @returns false immediately if the store requests too long a wait */
   async pause(attempt: number, response: StoreResponse | LostResponse): Promise<boolean> {
     const requested = response.kind === "response" ? waitSeconds(response.headers, Date.now()) : undefined;
     const delayMs = Math.max(firstWaitMs * 2 ** (attempt - 1), (requested ?? 0) * 1000);
@@ -127,14 +127,14 @@ export function isTemporary({ status, headers }: StoreResponse): boolean {
   return status === 429 || status === 408 || status >= 500 || (status === 403 && isLimit);
 }
 
-/** Reads `Retry-After`, else the time until GitHub's limit resets. */
+/** `Retry-After`, else the reset of GitHub's limit. */
 export function waitSeconds(headers: StoreResponse["headers"], nowMs: number): number | undefined {
   const after = parseRetryAfter(headers["retry-after"], nowMs);
   if (after !== undefined || headers["x-ratelimit-remaining"] !== "0") return after;
   const reset = /^\d{1,11}$/.exec(headers["x-ratelimit-reset"] ?? "")?.[0];
   if (reset === undefined) return undefined;
   const serverMs = Date.parse(headers.date ?? "");
-  // The reset time is the server's, so its own clock is subtracted if the response has a date.
+  // The reset is by the server's clock, which its date shows.
   return Math.max(0, Number(reset) - (Number.isNaN(serverMs) ? nowMs : serverMs) / 1000);
 }
 
@@ -147,7 +147,7 @@ export function fieldOf(value: unknown, ...names: readonly string[]): unknown {
   return found;
 }
 
-/** @throws Failure `usage` if tokens may not be sent to this address */
+/** @throws Failure `usage` if tokens may not go to this address */
 export function serverAddress(text: string, what: { readonly what: string; readonly example: string }): string {
   const { origin, prefix } = parseTarget(text, what);
   return origin + prefix;

@@ -22,38 +22,38 @@ import {
 import type { MachineId } from "../disk/machine-id.ts";
 import { renderSecret } from "./secret-format.ts";
 
-/** Facts that a later process needs besides the address. The journal stores them, so they contain no secret. */
+/** Facts besides the address that a later process needs. The journal stores them, so none is secret. */
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {
-  /** True if the secret cannot be read back (GitHub): only its version identifies it. */
+  /** GitHub does not return secrets: only a version identifies the content. */
   readonly isUnreadable?: boolean;
-  /** The normalized address after `<scheme>:`. Two addresses of the same place are equal. */
+  /** Normalized, after `<scheme>:`: equal for the same place. */
   readonly address: string;
   /**
-   * Reads the address and the environment without a request.
-   * @returns facts that determine the place, such as the server; a later process with other facts is refused
+   * Reads the address and the environment, without a request.
+   * @returns facts that identify the place, such as the server; a later process with others is refused
    * @throws Failure `usage` or `auth` for missing settings
    */
   check(): Promise<StoreFacts>;
   /**
-   * Checks that a write would succeed, without writing.
-   * @param isShared the same secret also goes to another field of the same place
-   * @returns facts to add, such as the engine's mount
+   * Checks that a write would succeed.
+   * @param isShared the secret also goes to another field of the place
+   * @returns more facts, such as the engine's mount
    * @throws Failure `usage`, `auth` or `unreachable`
    */
   prepare(facts: StoreFacts, isShared?: boolean): Promise<StoreFacts>;
-  /** @returns `hidden` content with its version if the store does not return secrets */
+  /** @returns `hidden` content with its version if the store returns no secrets */
   look(facts: StoreFacts): Promise<Found>;
   /**
-   * Returns when the store has the secret. After a lost response it reads the store, if it can.
-   * @param over the content that the caller has read; Vault, GitHub and Kubernetes compare it before they write
-   * @returns false if the content has changed since: nothing was written
+   * After a lost response, reads the store if possible.
+   * @param over the content that was read; Vault, GitHub and Kubernetes compare it before they write
+   * @returns false if the content has changed: nothing was written
    */
   write(text: string, facts: StoreFacts, over: Found): Promise<boolean>;
 }
 
-/** Opens integ's HTTP client. @param choice.ca the only trusted certificate authorities (PEM) */
+/** @param choice.ca the only trusted certificate authorities (PEM) */
 export type OpenHttp = (choice: { readonly ca?: string | undefined }) => Promise<Transport>;
 
 export interface StoreTools {
@@ -115,7 +115,7 @@ class StoreDestination implements SingleDestinationPlace {
     return this.record;
   }
 
-  /** `--force` covers the content of the first check only, and nothing if the store cannot be read now. */
+  /** `--force` covers only the content at the first check, and none if the store cannot be read. */
   async #consent(): Promise<void> {
     const { store } = this.#target;
     this.#isConsented = true;
@@ -124,7 +124,7 @@ class StoreDestination implements SingleDestinationPlace {
       const found = await store.look(this.record.facts);
       this.record = { ...this.record, consent: contentId(found, this.#context.digests) };
     } catch (error) {
-      // `prepare` meets the same failure, and reports it.
+      // `prepare` will report the same failure.
       if (!(error instanceof Failure)) throw error;
     }
   }
@@ -164,14 +164,14 @@ class StoreDestination implements SingleDestinationPlace {
         look: () => store.look(facts),
         may: async (found) => {
           await may(this.record, found).catch(asConflict);
-          // If the store is unreadable, only this record shows after a crash that a change may be integ's own.
+          // For an unreadable store, only this record shows after a crash that a change may be integ's own.
           await note(
             store.isUnreadable ? `after ${"version" in found ? found.version : "nothing"}` : digests.of(secret),
           );
         },
         write: async (found) => {
           const isWritten = await store.write(secret, facts, found);
-          // The content was changed by another writer, so nothing was written and the earlier proof is still true.
+          // Another writer changed the content, so the earlier proof is still true.
           if (!isWritten) await note(before);
           return isWritten;
         },
@@ -203,13 +203,13 @@ function withoutField(to: string): string {
   return to.slice(0, to.lastIndexOf("#") + 1);
 }
 
-/** A refusal during the delivery is a conflict, because the content appeared after the preparation. */
+/** The content appeared after the preparation. */
 function asConflict(error: unknown): never {
   if (!(error instanceof Failure)) throw error;
   throw new Failure("conflict", error.message, error.details);
 }
 
-/** @throws Failure `usage` if the environment now leads to another place than the journal's */
+/** @throws Failure `usage` if the environment now selects another place than the journal */
 async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"store">): Promise<StoreFacts> {
   const now = await store.check();
   const other = Object.keys(now).find((name) => facts[name] !== undefined && facts[name] !== now[name]);
@@ -229,7 +229,7 @@ export function rememberedStore(
   { open, digests }: { readonly open: () => Promise<StoreTarget>; readonly digests: SecretDigests },
 ): RememberedDestination {
   const findOwn = async (): Promise<Found | undefined> => {
-    // Without a proof in the journal, integ wrote no secret.
+    // Without a proof, integ wrote no secret.
     if (record.proof === undefined) return undefined;
     const target = await open();
     const found = await target.store.look({ ...record.facts, ...(await checkedFacts(target, record)) });

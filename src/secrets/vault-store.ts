@@ -1,5 +1,5 @@
-// `--secret-to vault:<mount>/<path>#<field>`: one field of a secret in HashiCorp Vault or OpenBao (KV version 2). Every
-// write names the version that was read (`cas`), so that it never overwrites another writer's change.
+// `--secret-to vault:<mount>/<path>#<field>`: one field of a secret in HashiCorp Vault or OpenBao (KV version 2). Every write
+// names the version that was read (`cas`), so that it overwrites no other change.
 import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,12 +19,12 @@ interface Address {
   readonly field: string;
 }
 
-/** The newest version of a secret. `fields` is undefined if that version was deleted or does not exist. */
+/** The newest version; `fields` is undefined if it was deleted or does not exist. */
 interface Current {
-  /** The number 0 means that the path was never written. */
+  /** 0: never written. */
   readonly version: number;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** The server's JSON, in which numbers have all their digits. */
+  /** The server's JSON, with all digits of numbers. */
   readonly text: string;
 }
 
@@ -48,11 +48,11 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const capabilities = await this.#capabilities(client, at);
     this.#assertCapable("read", capabilities, at);
     const current = await this.#current(client, at);
-    // A patch sends one field only, and the other fields stay on the server.
+    // A patch does not read or send the other fields.
     const patches = capabilities.includes("patch");
     if (current.fields !== undefined && patches) this.#assertCapable("patch", capabilities, at);
     else this.#assertCapable(current.version === 0 ? "create" : "update", capabilities, at);
-    // If the same secret goes to several fields, the first write creates the Vault secret and the next ones update it.
+    // The first of several fields creates the Vault secret, the others update it.
     if (isShared && !patches) this.#assertCapable("update", capabilities, at);
     const method = patches ? "patch" : "replace";
     this.#refuseOtherTypes(current, methodFor(current, method));
@@ -75,13 +75,12 @@ class VaultStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Names the version that was read even if the field is absent, because other fields may exist. */
+  /** Names the version even for an absent field, because other fields may exist. */
   async write(text: string, facts: StoreFacts, over: Found): Promise<boolean> {
     const client = this.#client();
     const version = Number(over.version);
     const isSame = (now: Current): boolean => now.version === version;
     for (let attempt = 1; ; attempt += 1) {
-      // A patch of an existing field does not need the other fields.
       const isPatch = facts.method === "patch" && over.is === "text";
       const before = isPatch ? undefined : await this.#current(client, facts);
       if (before && fieldOf(before.fields, this.at.field) === text) return true;
@@ -97,7 +96,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
         secret: text,
       });
       if (response.kind === "response" && response.status < 300) return true;
-      // After a lost response or a refusal, the current content shows whether the secret was written.
+      // After a lost response or a refusal, only a read shows if the secret was written.
       const now = await this.#current(client, facts);
       if (fieldOf(now.fields, this.at.field) === text) return true;
       if (!isSame(now)) return false;
@@ -121,7 +120,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
       });
   }
 
-  /** A mount's name may contain slashes, so only the server knows where it ends. */
+  /** A mount's name may contain slashes: only the server knows where it ends. */
   async #mount(client: StoreClient): Promise<string> {
     const response = await client.read({ method: "GET", path: `/v1/sys/internal/ui/mounts/${encoded(this.at.path)}` });
     if (response.status !== 200) throw await this.#refusal(client, response, "be found");
@@ -143,7 +142,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
 
   async #capabilities(client: StoreClient, facts: StoreFacts): Promise<readonly unknown[]> {
     const path = this.#logicalPath(facts);
-    // This POST only reads, so repeating it is safe.
+    // This POST only reads.
     const response = await client.read({
       method: "POST",
       path: "/v1/sys/capabilities-self",
@@ -157,7 +156,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
   async #current(client: StoreClient, facts: StoreFacts): Promise<Current> {
     const response = await client.read({ method: "GET", path: this.#dataPath(facts) });
     const version = fieldOf(response.body, "data", "metadata", "version");
-    // Vault responds to a deleted version with 404 and the version's number.
+    // A 404 for a deleted version has its number.
     if (response.status === 404)
       return { version: typeof version === "number" ? version : 0, fields: undefined, text: "" };
     if (response.status !== 200) throw await this.#refusal(client, response, "be read");
@@ -193,7 +192,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     return new Failure(kind, `${name} cannot ${what}: the server responded with ${status}.`, details);
   }
 
-  /** `<mount>data/<path>`, as the server's policies name it. */
+  /** As in the server's policies: `<mount>data/<path>`. */
   #logicalPath({ mount = "" }: StoreFacts): string {
     return `${mount}data/${this.at.path.slice(mount.length)}`;
   }
@@ -247,14 +246,14 @@ class VaultStore extends AddressedStore<Address> implements Store {
       http: () => http({ ca: authorities(env) }),
       sleep,
       signal,
-      // A busy and a sealed server both respond with 503.
+      // Both a busy and a sealed server respond with 503.
       isLasting: async ({ status }) => status === 503 && (await isSealed(client)),
     });
     return client;
   }
 }
 
-/** Vault refuses a patch of a secret that does not exist. */
+/** Vault refuses a patch of a missing secret. */
 function methodFor({ fields }: Current, method: string | undefined): string {
   return fields !== undefined && method === "patch" ? "patch" : "replace";
 }
@@ -303,7 +302,7 @@ async function isSealed(client: StoreClient): Promise<boolean> {
   return response.kind === "response" && fieldOf(response.body, "sealed") === true;
 }
 
-/** True if a JSON number would lose digits in JavaScript. */
+/** True if a number would lose digits in JavaScript. */
 function hasInexactNumber(json: string): boolean {
   const tokens = json.match(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g) ?? [];
   return tokens.some((token) => !token.startsWith('"') && String(Number(token)) !== token);

@@ -116,8 +116,7 @@ async function entryIn(home: Home, state: string): Promise<string> {
 
 function writePolicy(at: Home): void {
   const [, policy = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/policy.md"), "utf8")) ?? [];
-  const lines = policy.replaceAll(/^ {3}/gm, "").replace("sa_reporting", service.eu.service_account_id);
-  writeFileSync(at.path("integ.yaml"), lines);
+  writeFileSync(at.path("integ.yaml"), policy.replace("sa_reporting", service.eu.service_account_id));
 }
 
 async function prepare(at: Home, line: string): Promise<string> {

@@ -72,7 +72,7 @@ function authorization(prepare: () => Promise<Prepared>): Authorization {
   let source: TokenSource | undefined;
   return {
     async header() {
-      // If loading the credential fails, the next request tries again.
+      // The next request tries again.
       pending ??= prepare().catch((error: unknown) => {
         pending = undefined;
         throw error;
@@ -139,7 +139,7 @@ interface TokenSource {
   drop(): boolean;
 }
 
-/** Makes one exchange at a time, and keeps the token in memory only. */
+/** One exchange at a time. The token stays in memory. */
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;
   let pending: Promise<BearerToken> | undefined;

@@ -14,17 +14,14 @@ export interface Authenticated {
 
 export interface AuthenticatedBy extends Authenticated {
   readonly by: import("oauth4webapi").ClientAuth;
-  /** Masked in error responses. Absent for an assertion that oauth4webapi signs later. */
+  /** Masked in errors. Absent if oauth4webapi signs the assertion later. */
   readonly secret?: string;
 }
 
-/** Tolerated difference between this machine's clock and the issuer's clock. */
+/** Tolerated clock difference. */
 const leewayMs = 60_000;
 
-/**
- * @throws Failure `auth` if the assertion is not a JWT, has expired or is not valid yet. The message shows claims, but
- * no part of the signature.
- */
+/** @throws Failure `auth` for an assertion that is not a JWT, has expired or is not valid yet; shows claims, but no signature */
 export function assertionAuthentication(assertion: string, checked: Checked): AuthenticatedBy {
   const { nowMs } = checked;
   const payload = payloadOf(assertion);
@@ -68,10 +65,7 @@ function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undef
   }
 }
 
-/**
- * Lists the claims, and how they differ from their usual values (RFC 7523 §3). An endpoint may expect other values, so
- * a difference is not an error.
- */
+/** Lists the claims, and those with unusual values (RFC 7523 §3), which an endpoint may expect. */
 function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, nowMs, ...expected }: Checked): string {
   const { iss, sub, aud, exp, iat, nbf } = payload;
   const claims = {

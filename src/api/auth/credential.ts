@@ -37,13 +37,13 @@ export type LegacyCredential =
   | { readonly kind: "access_token"; readonly token: string }
   | {
       readonly kind: "exchange_command";
-      /** Absent if the profile has no API key. The command may work without a key. */
+      /** Absent without an API key; the command may not need one. */
       readonly secret?: string;
       run(secret: string): Promise<string>;
     }
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
-/** The attempt's `body` contains the token too. */
+/** The attempt's `body` contains the token, too. */
 export interface TokenGrant {
   readonly token: string;
   readonly expiresInSeconds: number | undefined;

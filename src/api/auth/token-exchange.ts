@@ -9,15 +9,12 @@ import type { ClientProof, LegacyCredential, TokenEndpoint, TokenGrant } from ".
 import { isObject } from "../../json.ts";
 
 export interface Tokens {
-  /**
-   * Makes a client credentials exchange (RFC 6749 §4.4).
-   * @returns undefined without `at` if the profile has no token endpoint
-   */
+  /** The client credentials exchange (RFC 6749 §4.4). @returns undefined without `at` if the profile has no token endpoint */
   exchangeClient(
     client: ClientProof & {
       readonly clientId: string;
       readonly at?: TokenEndpoint;
-      /** Default: the `scope` of the token endpoint's settings. */
+      /** Default: the profile's. */
       readonly scopes?: readonly string[] | undefined;
     },
   ): Promise<Attempt<TokenGrant> | undefined>;
@@ -116,7 +113,7 @@ async function sendGrantRequest(
           ...splitAddress(tokenEndpoint),
           headers,
           body: String(body),
-          // An assertion that integ signed must be redacted too.
+          // Also masks an assertion that integ signed.
           secrets: [secret ?? new URLSearchParams(String(body)).get("client_assertion") ?? ""],
         });
         // The library requires a response. `readByLibrary` parses the service's response later.
@@ -147,7 +144,7 @@ async function authenticationOf(
     : keyAuthentication(oauth, request);
 }
 
-/** The library gets a placeholder address, because only the transport can resolve logical addresses. */
+/** A placeholder address, because only the transport resolves logical addresses. */
 function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token_endpoint: string } {
   return { issuer: issuer ?? placeholder, token_endpoint: placeholder };
 }
@@ -254,7 +251,7 @@ async function readMetadata(
   let address = "";
   await oauth.discoveryRequest(new URL(issuer), {
     algorithm,
-    // The transport decides which addresses may use plain http.
+    // The transport decides.
     [oauth.allowInsecureRequests]: true,
     async [oauth.customFetch](url: string) {
       address = url;

@@ -2,13 +2,13 @@ import { Failure, type FailureKind, type Problem } from "../../errors.ts";
 import type { NetworkErrorReason } from "../http/exchange.ts";
 import { type Advice, type NextCommand, type NextStep, shell, flags } from "../../next-step.ts";
 
-/** Selects the advice about a refused request. */
+/** Selects the advice after a refusal. */
 export type Resource = "oauth_client" | "access_key" | "oauth_token" | "service_account" | "specification";
 
 /** A one-time secret in a response that breaks the contract: it must not be lost. */
 export interface Salvage {
   readonly secret: string;
-  /** The received part of the response, which contains the secret. */
+  /** The received part of the response. */
   readonly text: string;
 }
 
@@ -48,12 +48,12 @@ export type Attempt<T> =
       readonly kind: "not_sent";
       readonly reason: NetworkErrorReason;
       readonly detail: string;
-      /** The failure that prevented the request. `failureOf` reports it instead of `reason`. */
+      /** What prevented the request; `failureOf` reports it instead of `reason`. */
       readonly failure?: Failure;
-      /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
+      /** A retry may succeed although the reason is usually permanent, such as a busy name server. */
       readonly temporary?: boolean;
       readonly hint?: Advice;
-      /** `Retry-After` of the token endpoint, if the token endpoint failed. */
+      /** `Retry-After` of a failed token endpoint. */
       readonly retryAfterSeconds?: number;
     };
 
@@ -76,16 +76,16 @@ export function isCredentialRefused(answer: Attempt<unknown>): boolean {
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 
 export interface FailureContext {
-  /** The request as a verb phrase: `create the OAuth client`. */
+  /** A verb phrase: `create the OAuth client`. */
   readonly what: string;
-  /** True for a change. An unusable response then leaves the outcome unknown (exit 7). */
+  /** For a change, an unusable response leaves the outcome unknown (exit 7). */
   readonly change: boolean;
-  /** The profile and the request, as in `profile prod (eu) · POST /v1/oauth_clients`. */
+  /** Such as `profile prod (eu) · POST /v1/oauth_clients`. */
   readonly where?: string;
   readonly step?: NextStep;
 }
 
-/** An `answered` attempt is a bug of the caller and becomes the failure `failed`. */
+/** An `answered` attempt is a caller's bug: `failed`. */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
   if (attempt.kind === "refused") return refusalFailure(attempt, context);
   if (attempt.kind === "unknown") return unknownFailure(attempt, context);
@@ -111,7 +111,7 @@ function refusalFailure(
   });
 }
 
-/** §8 requires callers to wait for `Retry-After`. integ waits only if `--retry-for` allows the whole wait. */
+/** Callers must wait for `Retry-After` (§8); integ does if `--retry-for` allows it. */
 function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (retryAfterSeconds === undefined)
     return {
@@ -119,7 +119,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
       nextCommand: { add: [flags.retryFor, "10m"] },
     };
   const seconds = Math.ceil(retryAfterSeconds);
-  // A command should not wait for days, and `--retry-for` has a maximum.
+  // No command should wait for days.
   const days = Math.ceil(seconds / 86_400);
   if (days > 1) return { hint: `Wait ${days} days, as the service asks, then run the command again.` };
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
@@ -179,24 +179,24 @@ const commandAfterNotFound: Readonly<Partial<Record<Resource, NextCommand>>> = {
   service_account: shell`integ doctor`,
 };
 
-/** Requests for OAuth clients also return 404 if the organization has no OAuth access (§4.2). */
+/** A 404 can mean that the organization has no OAuth access (§4.2). */
 function notFound(resource: Resource | undefined): Refusal {
   const ofClient: Advice =
-    "Check that the id is correct and belongs to this organization, that the profile's address is the one for its region, and that OAuth access is enabled for the organization.";
+    "Check that the id is correct and belongs to this organization, that the profile's address and region match, and that OAuth access is enabled for the organization.";
   const hints: Readonly<Partial<Record<Resource, Advice>>> = {
     oauth_client: ofClient,
     oauth_token: ofClient,
     service_account:
-      "Check that the service account's id is correct and belongs to this organization, that the profile's address is the one for its region, and that OAuth access is enabled for the organization.",
+      "Check that the service account's id is correct and belongs to this organization, that the profile's address and region match, and that OAuth access is enabled for the organization.",
     specification: `Use a published version, such as ${flags.contractVersion} 2026-07-01, or leave the option out for the current one.`,
   };
   const ofOther: Advice =
-    "Check that the id or path is correct and belongs to this organization, and that the profile's address is the one for its region.";
+    "Check that the id or path is correct and belongs to this organization, and that the profile's address and region match.";
   const hint = (resource && hints[resource]) ?? ofOther;
   return ["not_found", "not found", { hint, nextCommand: resource && commandAfterNotFound[resource] }];
 }
 
-/** The API document defines conflicts of OAuth clients (§4.2), but shows none of access keys (§3.2). */
+/** Documented for OAuth clients (§4.2), not for access keys (§3.2). */
 function conflict(resource: Resource | undefined): Refusal {
   const ofAccount: NextStep = {
     hint: "Check the service account's status and permissions, and its limit of 20 clients: another idempotency key does not free a slot.",
@@ -228,7 +228,7 @@ function unknownFailure(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>,
   });
 }
 
-/** @returns "Creating the OAuth client" for "create the OAuth client"; an HTTP method stays unchanged */
+/** "Creating the OAuth client" for "create the OAuth client"; an HTTP method stays unchanged. */
 export function gerundPhrase(what: string): string {
   const [verb = "", ...rest] = what.split(" ");
   if (!/^[a-z]+$/.test(verb)) return what;

@@ -1,4 +1,4 @@
-// Sends an authorized request and interprets its response, for both contracts.
+// Sends an authorized request and interprets its response.
 import { Failure, type Problem } from "../../errors.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
 import {
@@ -33,14 +33,11 @@ export class NoToken extends Failure {
 
 export interface Authorization {
   /**
-   * @returns the header's value; undefined sends the request without a credential
-   * @throws Failure if there is no usable credential, `NoToken` if the token endpoint issued no token
+   * @returns undefined sends the request without a credential
+   * @throws Failure without a usable credential, `NoToken` without a token
    */
   header(): Promise<string | undefined>;
-  /**
-   * Discards the cached token after a 401.
-   * @returns true if an earlier request had used the token, so that the service may accept a new token
-   */
+  /** Discards the token after a 401. @returns true if an earlier request used it, so that a new one may be accepted */
   dropToken(): boolean;
 }
 
@@ -59,11 +56,11 @@ export interface CallRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** Success statuses. Any other status below 300 breaks the contract. */
+  /** Other statuses below 300 break the contract. */
   readonly success: readonly number[];
-  /** Raises the limit of the body to `maxPageBytes`. */
+  /** Allows `maxPageBytes`. */
   readonly page?: boolean;
-  /** The field whose one-time secret is salvaged from responses that break the contract. */
+  /** The secret to salvage from an invalid response. */
   readonly secretField?: "client_secret" | "secret";
   readonly resource?: Resource;
   readonly signal?: AbortSignal;
@@ -84,8 +81,8 @@ export class Caller {
   }
 
   /**
-   * Sends the request once. A read whose cached token is refused is sent once more with a new token.
-   * @param read parses the response; throws `BrokenBody` if the response breaks the contract
+   * One attempt, except that a read with a refused, cached token is sent again with a new token.
+   * @param read throws `BrokenBody` if the response breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
     const { transport, authorization, now, onExchange } = this.#options;
@@ -101,7 +98,7 @@ export class Caller {
       onExchange?.(exchange);
       const attempt = toAttempt(exchange, reading);
       if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
-      // A token may expire between two pages of a list.
+      // It may expire between two pages.
       const isStale = authorization.dropToken();
       const isRead = request.method === "GET" || request.method === "HEAD";
       if (isAgain || !isStale || !isRead || request.signal?.aborted) return attempt;
@@ -147,7 +144,7 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
   const { status, headers, body } = exchange;
   const requestId = headers["request-id"];
   const retryAfterSeconds = status < 400 ? undefined : parseRetryAfter(headers["retry-after"], reading.now());
-  // Proxies send 408 too, and cannot know whether the service received the request.
+  // Proxies send 408 too, without knowing if the service received the request.
   if (status >= 400 && status < 500 && status !== 408)
     return {
       kind: "refused",
@@ -213,7 +210,7 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
 /** Line between two chunks of a body (RFC 9112 §7.1). JSON strings contain no line breaks, so no secret matches. */
 const betweenChunks = /\r\n[0-9a-f]{1,8}[ \t]*(?:;[^\r\n]{0,200})?\r\n/gi;
 
-/** Removes chunk framing, which may split a secret. */
+/** Chunk framing may split a secret. */
 function unchunked(received: Buffer): Buffer {
   return Buffer.from(received.toString("latin1").replace(betweenChunks, ""), "latin1");
 }
@@ -231,7 +228,7 @@ function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | un
   return typeof secret === "string" ? { secret, text } : undefined;
 }
 
-/** Longest texts copied from an error body, in UTF-16 units. */
+/** Limits of texts from an error body, in UTF-16 units. */
 const maxDetail = 2000;
 const maxWord = 300;
 
@@ -256,7 +253,7 @@ export function readProblem(status: number, body: unknown, requestId?: string): 
       textOf(first(outer.errors), maxDetail),
     param: text(["param"]),
     request_id: textOf(requestId, maxWord) ?? text(["request_id", "requestId"]),
-    // Outside /v1, `type` may be a word instead of an address.
+    // `type` may be a word outside /v1.
     doc_url: text(["doc_url"]) ?? (/^https?:\/\//.test(text(["type"]) ?? "") ? text(["type"]) : undefined),
     retryable,
   });

@@ -1,5 +1,4 @@
-// Encodes paths and queries, and creates the headers of each contract: the version for /v1 (§9), the organization for
-// the legacy contract (§4.4).
+// Encodes paths and queries, and creates each contract's headers (§9, §4.4).
 import { Failure, invalidValue } from "../../errors.ts";
 import { flags } from "../../next-step.ts";
 import { isDate } from "../json/iso-time.ts";
@@ -42,7 +41,7 @@ export const contractVersion = "2026-07-01";
 /** Sends no version header, so that the service account's own version applies (§9). */
 export const noVersion = "none";
 
-/** @returns why the text is not a valid `Service-Version` (§9.1); undefined if it is valid */
+/** @returns why a `Service-Version` is invalid (§9.1), or undefined */
 export function versionFault(text: string): string | undefined {
   if (text === noVersion) return undefined;
   if (!isDate(text)) return "it is not a date";

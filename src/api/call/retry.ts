@@ -3,15 +3,15 @@ import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
 import type { NextStep } from "../../next-step.ts";
 
-/** Longest wait before the second attempt. The limit doubles with each further attempt. */
+/** Longest wait before the second attempt; it doubles each time. */
 const firstCapMs = 500;
-/** Longest backoff, unless `Retry-After` is longer. */
+/** Maximum, unless `Retry-After` is longer. */
 const capMs = 30_000;
 
 export interface RetryState {
   readonly attempt: number;
   readonly elapsedMs: number;
-  /** Total time for retries; 0 means one attempt. */
+  /** For all retries; 0 means one attempt. */
   readonly retryForMs: number;
   readonly retryAfterSeconds?: number;
   readonly random: () => number;
@@ -55,13 +55,13 @@ function isRateLimited(attempt: Attempt<unknown>): boolean {
   return attempt.kind === "refused" && attempt.status === 429;
 }
 
-/** Refused connections in a row before a read gives up: a restarting service accepts connections within seconds. */
+/** Refused connections before a read gives up: a restarting service accepts some within seconds. */
 const maxRefusals = 3;
 
 export interface ReadClock {
-  /** Milliseconds since a fixed moment of this process, independent of changes to the system clock. */
+  /** Milliseconds since a fixed moment, whatever happens to the system clock. */
   elapsed(): number;
-  /** Also waits longer than 2^31 − 1 ms, for which `setTimeout` would fire immediately. */
+  /** Supports waits above 2^31 − 1 ms, unlike `setTimeout`. */
   sleep(ms: number): Promise<void>;
 }
 
@@ -69,12 +69,12 @@ export interface RetryReadOptions {
   readonly what: string;
   readonly where?: string;
   readonly step?: NextStep;
-  /** True for a request that may change something: it is repeated only after 429, which changed nothing (§8). */
+  /** Repeat only after 429, which changed nothing (§8). */
   readonly change?: boolean;
   readonly clock: ReadClock;
   readonly retryForMs: number;
   readonly random: () => number;
-  /** After an abort, `retryRead` throws the signal's reason if it is a `Failure`, else the failure `interrupted`. */
+  /** On abort, `retryRead` throws a `Failure` reason, else `interrupted`. */
   readonly signal?: AbortSignal;
   readonly onWait?: (wait: { readonly delayMs: number; readonly failure: Failure }) => void;
 }
@@ -138,15 +138,12 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return at === undefined ? undefined : Math.max(0, Math.ceil((at - nowMs) / 1000));
 }
 
-/**
- * `Date.parse` accepts invalid dates. This function also checks that the weekday fits the date.
- * @returns milliseconds since 1970; undefined for any other text
- */
+/** Stricter than `Date.parse`, and checks the weekday. @returns milliseconds since 1970; undefined for other texts */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const parts = dateForms.find((form) => form.test(value))?.exec(value)?.groups;
   if (!parts) return undefined;
   const [day, hours, minutes, seconds] = [parts.day, parts.hours, parts.minutes, parts.seconds].map(Number);
-  // A leap second has the number 60.
+  // 60 is a leap second.
   if (hours! > 23 || minutes! > 59 || seconds! > 60) return undefined;
   const midnight = new Date(0);
   midnight.setUTCFullYear(fullYear(parts.year!, nowMs), months.indexOf(parts.month!), day);
@@ -155,7 +152,7 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
   return midnight.getTime() + ((hours! * 60 + minutes!) * 60 + seconds!) * 1000;
 }
 
-/** Interprets a two-digit year as at most fifty years in the future (RFC 9110 §5.6.7). */
+/** A two-digit year is at most fifty years ahead (RFC 9110 §5.6.7). */
 function fullYear(digits: string, nowMs: number): number {
   if (digits.length > 2) return Number(digits);
   const thisYear = new Date(nowMs).getUTCFullYear();

@@ -1,5 +1,4 @@
-// Opens connections, directly or through a proxy. No setting turns off certificate checks, and plain http reaches only
-// this machine.
+// Opens connections, directly or through a proxy. Always checks certificates; plain http reaches only this machine.
 import { connect as connectTcp, type Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { invalidValue } from "../../errors.ts";
@@ -15,13 +14,13 @@ interface ProxySettings {
 
 export interface ConnectionSettings {
   readonly proxy?: ProxySettings;
-  /** Trusted certificate authorities in PEM. Default: Node's authorities. */
+  /** Trusted authorities in PEM; default: Node's. */
   readonly ca?: string | undefined;
 }
 
 type Connector = buildConnector.connector;
 
-/** The transport has its own time limit, so undici's limits are off. `maxHeaderSize` is in bytes. */
+/** Without undici's time limits, because the transport has one. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
 /** Carries one request at a time to one origin. If the peer closed the connection, undici reconnects. */
@@ -34,7 +33,7 @@ export class Connection {
   readonly #sockets = new Set<Socket>();
   #current: Socket | undefined;
 
-  /** Opens no connection before the first request. @throws Failure `usage` for an unsupported proxy */
+  /** Connects with the first request. @throws Failure `usage` for an unsupported proxy */
   constructor({ origin, secure }: Target, { proxy, ca }: ConnectionSettings, recording: Recording | undefined) {
     this.origin = origin;
     this.#recording = recording;
@@ -47,7 +46,7 @@ export class Connection {
     this.#dispatcher = new EnvHttpProxyAgent({
       ...clientOptions,
       connect,
-      // undici reads an absent setting from the environment.
+      // If absent, undici reads it from the environment.
       httpProxy: "",
       httpsProxy: proxy.httpsProxy,
       noProxy: proxy.noProxy ?? "",
@@ -71,11 +70,11 @@ export class Connection {
 
   destroy(): void {
     this.#dispatcher.destroy().catch(() => {});
-    // undici does not close a connection that is still being opened, which would keep the process running.
+    // undici does not close sockets that are still connecting, which would keep the process running.
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Sets `rejectUnauthorized` explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect. */
+  /** Ignores NODE_TLS_REJECT_UNAUTHORIZED by setting `rejectUnauthorized`. */
   #connector(ca?: string): Connector {
     return ({ hostname, port, protocol, servername }, callback) => {
       const isTls = protocol === "https:";
@@ -105,7 +104,7 @@ export class Connection {
           return callback(new NoConnection(new Error("plain http is allowed to this machine only"), stage), null);
         }
         this.#current = socket;
-        // The cast is safe, because undici uses only the stream methods of the socket.
+        // undici uses only the socket's stream methods.
         callback(null, (this.#recording?.record(socket) as Socket | undefined) ?? socket);
       });
   }
@@ -154,7 +153,7 @@ function checkProxy(address: string): void {
   });
 }
 
-/** Copies chunks into one buffer: a kept chunk could keep the larger buffer that contains it in memory. */
+/** Copies chunks, because a kept chunk keeps its larger buffer in memory. */
 export class ByteBuffer {
   #memory = Buffer.alloc(0);
   #length = 0;
@@ -181,15 +180,15 @@ export class ByteBuffer {
   }
 }
 
-/** Time without data after which integ stops reading a response that undici refused. */
+/** Silence after which integ stops reading a response that undici refused. */
 const silenceMs = 1000;
-/** Matches interim responses (1xx except 101) without a final response. */
+/** Interim responses (1xx except 101) without a final one. */
 const interim = /^(?:HTTP\/1\.[01] 1(?!01)\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+$/;
 const longestInterim = 4096;
 
 /**
- * Keeps every byte of the response to a change. undici closes a connection at the first data that it refuses, such as
- * an unexpected `100 Continue`, but the one-time secret may follow, so integ keeps reading the socket.
+ * Keeps all bytes of a change's response. undici closes a connection at data that it refuses, such as an unexpected `100
+ * Continue`, but the one-time secret may follow.
  */
 export class Recording {
   readonly #bytes = new ByteBuffer();
@@ -205,7 +204,7 @@ export class Recording {
     return this.#bytes.bytes();
   }
 
-  /** @returns the stream that undici gets instead of the socket; destroying the stream leaves the socket open */
+  /** @returns a stream for undici, whose destruction leaves the socket open */
   record(socket: Socket): Duplex {
     const stream = new Duplex({
       read: () => {},
@@ -227,10 +226,7 @@ export class Recording {
     return stream;
   }
 
-  /**
-   * Waits until the connection has closed or the peer has been silent for `silenceMs`. After interim responses alone,
-   * it waits until the connection closes.
-   */
+  /** Waits for the connection's end or silence; after interim responses alone, for its end. */
   async waitForRest(): Promise<void> {
     for (let before = -1; !this.#isOver && (before < this.#bytes.length || this.#isInterim()); ) {
       before = this.#bytes.length;

@@ -1,4 +1,4 @@
-// Defines one HTTP exchange, and the messages for errors of Node and undici.
+// One HTTP exchange, and messages for errors of Node and undici.
 import type { Advice } from "../../next-step.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 
@@ -6,15 +6,15 @@ export interface ExchangeRequest {
   readonly method: string;
   /** A real address, or a logical one such as `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
-  /** Starts with `/`, includes the query and is visible ASCII. The transport appends it to the base URL's path. */
+  /** Visible ASCII from `/` on, with the query; appended to the base URL's path. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
   /** Limit of a success's decoded body, in bytes. Default: `maxBodyBytes`, which also limits other responses. */
   readonly maxBytes?: number;
-  /** Replaces the transport's signal, so the caller decides how long to wait after an interruption. */
+  /** Replaces the transport's, so that the caller decides about interruptions. */
   readonly signal?: AbortSignal;
-  /** Secrets of the request besides `Authorization`, masked in error responses. */
+  /** Besides `Authorization`; masked in errors. */
   readonly secrets?: readonly string[];
 }
 
@@ -28,9 +28,9 @@ export type Exchange =
   | (NetworkError & {
       readonly kind: "broken";
       readonly sent: boolean;
-      /** Set once the head is complete. The body may be cut or encoded, and may contain a secret. */
+      /** After a complete head. The body may be cut or encoded, and have a secret. */
       readonly partial?: Head & { readonly body: Buffer };
-      /** Every received byte of the response to a change, with its framing. It may contain a secret. */
+      /** All bytes of a change's response with framing. May have a secret. */
       readonly received?: Buffer;
     });
 
@@ -42,7 +42,7 @@ export interface Head {
   readonly headers: Headers;
 }
 
-/** Names are in lower case. Repeated headers are joined by `, ` (RFC 9110 §5.3). The object has no prototype. */
+/** In lower case, without a prototype. Repeated headers are joined by `, ` (RFC 9110 §5.3). */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 const mebibyte = 1024 * 1024;
@@ -52,7 +52,7 @@ export const maxBodyBytes = mebibyte;
 
 export interface Transport {
   /**
-   * Sends one request and follows no redirect. Only a read is sent again, if its kept-alive connection was closed.
+   * Follows no redirect. Repeats only a read whose kept-alive connection was closed.
    * @throws Failure `usage` before sending, for an invalid request or a forbidden address
    */
   exchange(request: ExchangeRequest): Promise<Exchange>;
@@ -74,17 +74,14 @@ export type NetworkErrorReason =
 
 export interface NetworkError {
   readonly reason: NetworkErrorReason;
-  /** The end of a sentence, without a full stop. It contains no secret. */
+  /** Ends a sentence, without a full stop or secret. */
   readonly detail: string;
   /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
   readonly temporary?: boolean;
   readonly hint?: Advice;
 }
 
-/**
- * The connection failed to open, so nothing was sent. The cause's code is hidden, because undici reconnects forever
- * after some codes.
- */
+/** Nothing was sent. Hides the cause's code, because undici reconnects forever after some. */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   readonly stage: "direct" | "proxy";
@@ -111,7 +108,7 @@ function connectError({ cause, stage }: NoConnection): NetworkError {
   return { reason: "refused", detail: code === "ECONNREFUSED" ? words : `no connection: ${words}` };
 }
 
-/** Only undici's message contains the status of the proxy's response. */
+/** Only the message has the proxy's status. */
 function proxyError(message: string): NetworkError {
   const status = /^Proxy response \((\d{3})\)/.exec(message)?.[1];
   if (status === "407")
@@ -130,7 +127,7 @@ function proxyError(message: string): NetworkError {
 const untrusted = /^UNABLE_TO_(?:VERIFY|GET_ISSUER)|SELF_SIGNED_CERT|^CERT_UNTRUSTED$/;
 
 function handshakeError(error: unknown): NetworkError {
-  // Through a proxy, undici wraps the error about a certificate of another host.
+  // Through a proxy, undici wraps certificate errors of another host.
   const cause = codeOf(error) === "UND_ERR_PRX_TLS" && error instanceof Error && error.cause ? error.cause : error;
   return { reason: "tls", detail: `the TLS handshake failed: ${messageOf(cause)}`, hint: handshakeHint(codeOf(cause)) };
 }
@@ -169,12 +166,12 @@ function isTls(code: string): boolean {
 function messageOf(error: unknown): string {
   const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
   const text = first instanceof Error ? first.message : String(first);
-  // OpenSSL's format: thread, code, library, function, reason, place.
+  // Thread, code, library, function, reason, place.
   const words = /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+)/.exec(text)?.[1] ?? text;
   return words.split("\n")[0]!.trim().replace(/\.$/, "").slice(0, 200) || codeOf(error);
 }
 
-/** Only the transport sets these headers. A second `host` would name another origin. */
+/** Set by the transport only: a second `host` would name another origin. */
 const ownHeaders = new Set([
   "connection",
   "content-length",
@@ -217,7 +214,7 @@ function checkHeader(name: string, value: string): void {
     );
 }
 
-/** A resolved base URL, whose path is the prefix of every request's path. */
+/** A resolved base URL; its path precedes every request's path. */
 export interface Target {
   readonly origin: string;
   readonly secure: boolean;
@@ -248,7 +245,7 @@ export function parseTarget(
 /** Hosts as `URL` spells them. The connection later checks the address that `localhost` resolves to. */
 const loopbackName = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** A socket may report an IPv4 address as `::ffff:127.0.0.1`. */
+/** Sockets may report IPv4 addresses as `::ffff:127.0.0.1`. */
 export function isLoopbackAddress(address = ""): boolean {
   return /^(?:(?:::ffff:)?127(?:\.\d{1,3}){3}|::1)$/.test(address);
 }

@@ -1,9 +1,8 @@
-// Masks a request's credentials in its response: a gateway may echo them, and they would reach errors, the journal's
-// `last_error` and the debug log.
+// Masks a request's credentials in its response: a gateway's echo would reach errors, the journal and the debug log.
 import type { Exchange, ExchangeRequest, Head } from "./exchange.ts";
 
 const mask = "[secret]";
-/** Shorter texts may occur anywhere: masking them would garble the response. */
+/** Shorter texts could occur anywhere. */
 const shortestSecret = 8;
 
 export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "secrets">, exchange: Exchange): Exchange {
@@ -25,10 +24,7 @@ function withoutSecretsIn<T extends Head & { readonly body: Buffer }>(response: 
   return { ...response, headers, body: response.status < 400 ? response.body : withoutSecrets(response.body, secrets) };
 }
 
-/**
- * Masks each secret, also if it is percent-encoded or has JSON escapes or numeric HTML references.
- * @returns the same buffer if it contains no secret
- */
+/** Masks secrets, also with percent, JSON or HTML escapes. @returns the same buffer if it has none */
 export function withoutSecrets(body: Buffer, secrets: readonly string[], shownAs = mask): Buffer {
   const text = body.toString("latin1");
   const shown = withoutText(text, secrets, shownAs);
@@ -68,7 +64,7 @@ function spansOf(needle: string, text: string): Span[] {
  */
 const escape = /\\+(?:u([0-9a-f]{4})|(["/]))?|%(?:25)*([0-9a-f]{2})|&#(?:x0{0,9}([0-9a-f]{1,6})|0{0,9}(\d{1,7}));/gi;
 
-/** @returns the unescaped text, and for each of its characters the index in the escaped text */
+/** @returns each character's index in the escaped text, too */
 function unescaped(text: string): { readonly plain: string; readonly places: Uint32Array } {
   const places = new Uint32Array(text.length + 1);
   const parts: string[] = [];

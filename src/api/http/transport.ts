@@ -1,5 +1,4 @@
-// Makes one HTTP exchange over undici (§5.1) with size limits and one deadline, and records whether the request was
-// sent.
+// One HTTP exchange over undici (§5.1) with size limits and one deadline. Records whether the request was sent.
 import type { Dispatcher } from "undici";
 import { type Connection, ConnectionPool, type ConnectionSettings, ByteBuffer, Recording } from "./connections.ts";
 import {
@@ -18,19 +17,16 @@ import { withoutEchoes } from "./redaction.ts";
 
 export interface TransportOptions extends ConnectionSettings {
   readonly locate: (baseUrl: string) => string | Promise<string>;
-  /** Limit of one exchange, from connecting to the last byte. */
+  /** From connecting to the last byte. */
   readonly timeoutMs: number;
-  /** On abort, no new request is sent and running exchanges end as interrupted. */
+  /** An abort interrupts running exchanges and prevents new ones. */
   readonly signal: AbortSignal;
   readonly userAgent: string;
-  /** A change needs these leases: after they expire, another process may continue the same work. */
+  /** Required for a change: afterwards, another process may continue the work. */
   readonly leases?: {
-    /**
-     * Extends the leases so that they outlast one request. @throws Failure if another process holds one of them;
-     * nothing is sent
-     */
+    /** Makes them outlast one request. @throws Failure if another process has one; nothing is sent */
     extend(): Promise<void>;
-    /** True if all leases are still valid; called when the connection is open, before the request is written. */
+    /** Called when the connection is open, before the request. */
     areHeld(): boolean;
   };
 }
@@ -89,7 +85,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
   };
   const onAbort = (): void => end({ reason: "interrupted", detail: "interrupted" });
   const onTime = async (): Promise<void> => {
-    // After a suspension of the machine, data that arrived in time may be unread.
+    // Data may have arrived before the machine was suspended.
     await watched?.readArrived();
     end({
       reason: "timeout",
@@ -140,22 +136,22 @@ interface ReceptionParts {
 
 /** Turns of the event loop without data after which the socket is empty. */
 const quietTurns = 2;
-/** Longest time in milliseconds to read data that arrived before the deadline, even if the peer keeps sending. */
+/** Limit for reading data that arrived before the deadline, in ms. */
 const maxReadMs = 1000;
 
-/** undici's handler for one response. It ends exactly once and ignores later events. */
+/** For one response. Ends exactly once, and ignores later events. */
 class Reception implements Dispatcher.DispatchHandler {
   readonly exchange: Promise<Exchange>;
-  /** True once the connection has the request. */
+  /** The connection has the request. */
   sent = false;
-  /** True if the server closed a kept-alive connection before it read this request. */
+  /** The server closed a kept-alive connection before it read the request. */
   wasStale = false;
   #resolve!: (exchange: Exchange) => void;
   #hasEnded = false;
   #head: Head | undefined;
   readonly #body = new ByteBuffer();
   #most = maxBodyBytes;
-  /** Number of received heads and chunks. */
+  /** Heads and chunks. */
   #events = 0;
   #bytesBefore = 0;
   readonly #request: ExchangeRequest;
@@ -167,12 +163,12 @@ class Reception implements Dispatcher.DispatchHandler {
     this.exchange = new Promise((resolve) => (this.#resolve = resolve));
   }
 
-  /** undici calls this method when the connection is open, before it writes the request. */
+  /** The connection is open, and the request unwritten. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { leases, connection } = this.#parts;
     if (isChange(this.#request) && leases?.areHeld() === false)
       this.break({ reason: "timeout", detail: "this process stood still for too long, and lost its lease" });
-    // undici may call again after a reconnect, which would send the request twice.
+    // A call after a reconnect would send the request twice.
     if (this.#hasEnded || this.sent) return controller.abort(new Error("not sent"));
     this.sent = true;
     this.#bytesBefore = connection.bytesRead;
@@ -229,7 +225,7 @@ class Reception implements Dispatcher.DispatchHandler {
 
   #end(exchange: Exchange): void {
     this.#hasEnded = true;
-    // A promise ignores every call but the first.
+    // Only the first call counts.
     this.#resolve(exchange);
   }
 }
@@ -238,10 +234,7 @@ function tooLarge(how: string, most: number): NetworkError {
   return { reason: "too_large", detail: `the response ${how} than ${most / 1024 ** 2} MiB` };
 }
 
-/**
- * integ requests no encoding, but a proxy may add one, and integ must read the response to a change. Unknown and
- * multiple encodings are refused.
- */
+/** A proxy may add an encoding, and a change's response must be read. Refuses unknown and multiple encodings. */
 async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: ExchangeRequest): Promise<Exchange> {
   if (exchange.kind === "broken") return exchange;
   const { status, headers, body } = exchange;

@@ -1,6 +1,6 @@
 // Reads ISO 8601 times, dates (§2.4, §9.1) and durations.
 
-/** True for an existing date: `Date.parse` reads 30 February as 2 March. */
+/** Unlike `Date.parse`, which reads 30 February as 2 March. */
 export function isDate(text: string): boolean {
   const form = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.exec(text);
   return form !== null && Number(form[3]) <= new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate();
@@ -11,7 +11,7 @@ export function isTime(text: string): boolean {
   return form !== null && isDate(form[1]!) && !Number.isNaN(Date.parse(text));
 }
 
-/** @returns the time in the service's form, UTC with milliseconds; any other text unchanged */
+/** As the service writes times: UTC with milliseconds. Other texts stay unchanged. */
 export function fullTime(text: string): string {
   return isTime(text) ? new Date(text).toISOString() : text;
 }
@@ -25,15 +25,12 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 const simple = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;
-/** ISO 8601 durations. Years and months are excluded, because their length varies. */
+/** Without years and months, whose length varies. */
 const iso =
   /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const longestMs = 100 * 365 * 86_400_000;
 
-/**
- * Parses a duration such as `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds.
- * @returns whole milliseconds, up to a hundred years; undefined for any other text
- */
+/** Such as `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds. @returns whole ms, up to a hundred years, or undefined */
 export function durationMs(text: string): number | undefined {
   const ms = simpleMs(text.trim().toLowerCase()) ?? isoMs(text.trim().toUpperCase());
   return ms === undefined || !(ms <= longestMs) ? undefined : Math.round(ms);

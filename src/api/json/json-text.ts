@@ -1,7 +1,7 @@
-// Reads untrusted JSON (RFC 8259), and keeps long numbers, escapes and duplicate keys unchanged.
+// Reads untrusted JSON (RFC 8259) without changing long numbers, escapes or duplicate keys.
 import { isAscii, isUtf8 } from "node:buffer";
 
-/** Holds a UTF-8 body as bytes, and also as text if it is ASCII, because slicing text is faster. */
+/** A UTF-8 body, for speed also as text if it is ASCII. */
 export class Source {
   readonly bytes: Buffer;
   #text: string | undefined;
@@ -11,7 +11,7 @@ export class Source {
     this.bytes = bytes;
   }
 
-  /** True if strings contain only printable ASCII without escapes. */
+  /** Strings have only printable ASCII without escapes. */
   get isPlain(): boolean {
     const { bytes } = this;
     return (this.#isPlain ??= isAscii(bytes) && !bytes.includes(backslash) && !bytes.includes(0x7f));
@@ -21,13 +21,13 @@ export class Source {
     return (this.#text ??= isAscii(this.bytes) ? this.bytes.toString("latin1") : "");
   }
 
-  /** The slice may keep the whole body in memory; use {@link JsonText.value} for longer-lived data. */
+  /** May keep the whole body in memory; use {@link JsonText.value} for longer. */
   cut(start: number, end: number): string {
     const { text } = this;
     return text === "" ? this.bytes.toString("utf8", start, end) : text.slice(start, end);
   }
 
-  /** @param start index of the opening quote; `end` is one past the closing quote */
+  /** From the opening quote to after the closing quote. */
   string(start: number, end: number): string {
     const text = this.cut(start + 1, end - 1);
     return !this.isPlain && text.includes("\\") ? String(JSON.parse(`"${text}"`)) : text;
@@ -36,7 +36,6 @@ export class Source {
 
 export class JsonText {
   readonly source: Source;
-  /** Index of the first byte; `end` is one past the last. */
   readonly start: number;
   readonly end: number;
   /** True if the text has no white space outside strings. */
@@ -82,7 +81,7 @@ export class JsonText {
     return this.source.cut(this.start, this.end);
   }
 
-  /** The parsed value without `__proto__` keys. Large numbers lose digits. */
+  /** Without `__proto__` keys. Large numbers lose digits. */
   get value(): unknown {
     return parseText(this.text);
   }
@@ -91,12 +90,12 @@ export class JsonText {
     return this.source.string(this.start, this.end);
   }
 
-  /** @param like an object with probably the same names, such as the previous row, which makes reading faster */
+  /** @param like an object that probably has the same names, for speed */
   parts(like?: Parts): Parts {
     return new Parts(this, like);
   }
 
-  /** Lists four indices for each member, duplicates included: start and end of the name, start and end of the value. */
+  /** Start and end of each member's name and value, duplicates included. */
   places(): number[] {
     const places: number[] = [];
     const scanner = this.#scanner();
@@ -122,10 +121,7 @@ export class JsonText {
     return items;
   }
 
-  /**
-   * Replaces the values of the named members by `null`, including duplicates and escaped names. A replaced value is
-   * masked wherever it occurs again. All other bytes stay the same, and no members are added.
-   */
+  /** Sets the named members to `null`, including duplicates and escaped names, and masks these values elsewhere. */
   withNulls(keys: readonly string[]): string {
     const { bytes } = this.source;
     const pieces: Buffer[] = [];
@@ -146,10 +142,7 @@ export class JsonText {
     return this.isCompact ? this.text : this.#laidOut({ indent: 0, level: 0 });
   }
 
-  /**
-   * @param level extra indentation of every line but the first
-   * @returns the text on several lines, with two spaces per level; tokens are unchanged
-   */
+  /** Two spaces per level; tokens are unchanged. @param level extra indentation of all lines but the first */
   indented(level = 0): string {
     return this.#laidOut({ indent: 2, level });
   }
@@ -191,16 +184,13 @@ export class JsonText {
   }
 }
 
-/**
- * The members of an object; empty for any other value. Of duplicate names, the last value counts, at the place of the
- * first name.
- */
+/** An object's members. Of duplicate names, the last value counts, at the first place. */
 export class Parts {
   readonly names: readonly string[];
   readonly #object: JsonText;
-  /** Start and end of each value, in source order. */
+  /** Start and end of values, in source order. */
   readonly #places: readonly number[];
-  /** For each name, the index of its value in `#places`. */
+  /** Indices in `#places`. */
   readonly #values: ReadonlyMap<string, number>;
   #heads: readonly string[] | undefined;
 
@@ -244,7 +234,7 @@ export class Parts {
     return bytes[at] === closeBrace && at + 1 === end ? places : undefined;
   }
 
-  /** The text before each value: brace or comma, name and colon. */
+  /** Brace or comma, name and colon. */
   #headsOf(): string[] {
     const { source, start } = this.#object;
     const places = this.#places;
@@ -252,7 +242,7 @@ export class Parts {
   }
 }
 
-/** Shorter texts may occur anywhere: masking them would garble the JSON. */
+/** Shorter texts could occur anywhere. */
 const shortestSecret = 8;
 
 function withoutSecrets(json: string, secrets: readonly string[]): string {
@@ -266,7 +256,7 @@ function withoutSecrets(json: string, secrets: readonly string[]): string {
 
 export const maxNesting = 200;
 
-/** A body that breaks the contract; the attempt is `unknown`. */
+/** The attempt is `unknown`. */
 export class BrokenBody extends Error {
   override readonly name = "BrokenBody";
   readonly reason: "malformed" | "too_large";
@@ -288,9 +278,9 @@ export function parseJson(body: Buffer): JsonBody {
   return { text, value: parseText(text) };
 }
 
-/** Parses JSON that a `Scanner` has checked, without its `__proto__` keys. */
+/** For checked JSON; omits `__proto__` keys. */
 function parseText(text: string): unknown {
-  // `__proto__` may be written with escapes.
+  // Perhaps with escapes.
   if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);
   return JSON.parse(text);
 }
@@ -299,7 +289,7 @@ function withoutProto(key: string, value: unknown): unknown {
   return key === "__proto__" ? undefined : value;
 }
 
-/** True for a JSON media type (RFC 8259, RFC 6839 `+json`), and if the header is missing. */
+/** Also true without a header, and for `+json` (RFC 6839). */
 export function saysJson(contentType: string | undefined): boolean {
   if (contentType === undefined || contentType === "application/json") return true;
   return /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i.test(contentType.trim());
@@ -316,7 +306,6 @@ export const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const backslash = 0x5c;
 
-/** JSON allows no other bytes up to 0x20 outside strings. */
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
@@ -326,7 +315,7 @@ function isSpace(byte: number | undefined): boolean {
  * Bytes past the end are undefined, which no rule accepts.
  */
 export class Scanner {
-  /** Number of white space bytes outside strings so far. */
+  /** White space bytes outside strings. */
   spaces = 0;
   readonly #body: Buffer;
   readonly #what: string;
@@ -336,13 +325,13 @@ export class Scanner {
     this.#what = what;
   }
 
-  /** Checks that the body is UTF-8. @returns the index of its value */
+  /** Checks the encoding. @returns the value's index */
   begin(): number {
     if (!isUtf8(this.#body)) throw new BrokenBody(`the ${this.#what} is not in UTF-8`);
     return this.space(0);
   }
 
-  /** Checks that the body is one value. @returns its start and end, without surrounding white space */
+  /** Checks that the body is one value. @returns its place, without white space around it */
   whole(): { readonly start: number; readonly end: number } {
     const start = this.begin();
     const end = this.value(start, 0);
@@ -355,7 +344,7 @@ export class Scanner {
     if (at !== this.#body.length) throw this.#broken(at);
   }
 
-  /** @param depth nesting of the surrounding array or object; 0 for the whole text */
+  /** @param depth of the surrounding array or object; 0 for the whole text */
   value(from: number, depth: number): number {
     const byte = this.#body[from]!;
     if (byte === quote) return this.string(from);
@@ -365,7 +354,7 @@ export class Scanner {
     return this.#word(from);
   }
 
-  /** @param read scans a member's value; gets start and end of its name, quotes included */
+  /** @param read scans a member's value; gets the name's place with quotes */
   object(from: number, depth: number, read?: (name: number, nameEnd: number, value: number) => number): number {
     const body = this.#body;
     if (depth > maxNesting) throw this.#tooDeep();
@@ -378,7 +367,7 @@ export class Scanner {
       at = this.space(nameEnd);
       if (body[at] !== colon) throw this.#broken(at);
       at = this.space(at + 1);
-      // Most values are strings, which are scanned inline for speed.
+      // Inline for speed: most values are strings.
       if (read !== undefined) at = read(name, nameEnd, at);
       else at = body[at] === quote ? this.string(at) : this.value(at, depth);
       at = this.space(at);

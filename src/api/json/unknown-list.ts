@@ -1,4 +1,4 @@
-// Finds the rows of undocumented lists (§4.4). A list may have 100,000 rows, so a row is parsed only when it is used.
+// Finds the rows of undocumented lists (§4.4). Parses a row only on use, because a list may have 100,000.
 import { BrokenBody, type JsonObject, JsonText, type Parts } from "./json-text.ts";
 
 export interface Row {
@@ -10,11 +10,11 @@ export interface Rows {
   readonly rows: readonly Row[];
   /** Name of the member that contains the rows; undefined if the body itself is the array. */
   readonly wrappedIn: string | undefined;
-  /** True if the response hints at more rows. The field names are undocumented. */
+  /** The response hints at more rows, by undocumented fields. */
   readonly saysMore: boolean;
 }
 
-/** Usual names of the member that contains the rows, the likeliest first. */
+/** The likeliest first. */
 const usualNames = ["data", "items", "results", "rows", "records"];
 
 /**

@@ -1,4 +1,4 @@
-// `integ api` sends an authenticated request to any endpoint. It records no change in the journal.
+// `integ api` sends an authenticated request to any endpoint, without a journal entry.
 import { addDryRun, defineVerb } from "../verb.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -93,7 +93,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** integ cannot know whether an arbitrary change is safe to repeat, so it repeats the change only after 429. */
+/** Repeats a change only after 429, because it may not be safe to repeat. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   await context.secrets.checkMask(deliveringCommand(request));
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
@@ -104,7 +104,7 @@ async function change(context: Context, service: Service, request: RawRequest): 
   return (await readAnswer(context, about, send).finally(() => progress.done())).value;
 }
 
-/** The command that makes the same change and delivers its secret to a destination. */
+/** The command that delivers the change's secret to a destination. */
 function deliveringCommand({ path }: RawRequest): string | undefined {
   if (path.startsWith("/v1/oauth_clients")) return "integ oauth-clients create or rotate";
   return path.startsWith("/api/v1/access-keys") ? "integ keys create or rotate" : undefined;
@@ -122,7 +122,7 @@ function secretsIn({ body }: RawAnswer): string[] {
       return value;
     });
   } catch {
-    // A body that is not JSON cannot be searched for secrets.
+    // Secrets are only found in JSON.
   }
   return [...secrets];
 }
@@ -131,7 +131,7 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
-  // Without a format or fields, the response is printed unchanged, because a table would show less.
+  // A table would show less than the unchanged response.
   const isUnchanged = format === "table" && typedFormat === undefined && fields === undefined;
   const kind = isUnchanged ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);
@@ -157,7 +157,7 @@ function headOf({ status, headers }: RawAnswer): string {
   return `HTTP ${status}\n${lines.join("\n")}\n\n`;
 }
 
-/** The endpoint must respond with the list envelope (§2.1). */
+/** For endpoints with the list envelope (§2.1). */
 function paginate(context: Context, request: RawRequest): Promise<void> {
   if (request.method !== "GET")
     throw new Failure("usage", "--paginate is for GET.", { hint: "Leave -X or --paginate out." });
@@ -255,13 +255,13 @@ function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
 
-/** A JSON string is treated as plain text: its quotation marks are part of the value. */
+/** The quotation marks of a JSON string are part of the value. */
 function typedJson(value: string): string {
   const parsed = tryParseJson(value);
   return parsed === undefined || typeof parsed === "string" ? JSON.stringify(value) : value;
 }
 
-/** A name that ends in `[]` makes an array, even of one value. Any other name may occur only once. */
+/** A name ending in `[]` makes an array, even of one value; other names must be unique. */
 function bodyOf(fields: readonly Field[]): string {
   const members = new Map<string, { readonly values: string[]; readonly isArray: boolean }>();
   for (const { name, json } of fields) {
@@ -289,8 +289,7 @@ function headerOf(text: string): readonly [string, string] {
       why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
-  // Header names are case-insensitive (RFC 9110 §5.1). In lower case, two spellings of a name become one member, so no
-  // header is sent twice.
+  // In lower case (RFC 9110 §5.1), two spellings of a name are not sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
 }
 

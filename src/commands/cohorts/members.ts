@@ -1,4 +1,4 @@
-// The API document does not list the fields of a member, so the columns come from the rows.
+// The columns come from the rows, because the API document does not list a member's fields.
 import { printList, addListOptions } from "../running/list-walk.ts";
 import { defineVerb } from "../verb.ts";
 

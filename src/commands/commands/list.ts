@@ -13,7 +13,7 @@ const view: ListView = {
   plural: "commands",
 };
 
-/** `wholeTree` loads the modules of all commands, so it is called only when the command runs. */
+/** @param wholeTree loads the modules of all commands, so it is called only when the command runs */
 export function describe(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   const command = defineVerb({
     configure: (command) => command,
@@ -150,8 +150,8 @@ const when: Readonly<Record<FailureKind, string>> = {
   failed: "Any other failure; a read that still gets a 5xx response",
   usage: "Invalid flags or input; nothing was sent",
   auth: "No credential, or 401 or 403",
-  not_found: "404",
-  conflict: "409",
+  not_found: "The client, key or other resource was not found (404)",
+  conflict: "The change conflicts with the account, another change or existing content (409)",
   rate_limited: "429, and the time of --retry-for has run out",
   outcome_unknown: "A change may or may not have happened; the journal keeps it",
   pending: "Accepted and not complete, or a new credential is not proven",

@@ -1,4 +1,4 @@
-// These checks of `integ doctor` send no request and read no secret.
+// Checks of `integ doctor` that send no request and read no secret.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import { needsAttention, type MoveMark, movedWords } from "../../journal/entry.ts";
@@ -9,7 +9,7 @@ import { localStep } from "../running/missing.ts";
 import { type HiddenEntries, hiddenEntries } from "../journal/own-journal.ts";
 import type { Finding } from "../../journal/journal.ts";
 
-import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
+import { type Check, type Diagnosis, ok, type Subject, fieldsOfStep } from "./diagnosis.ts";
 import { flags, type NextStep, shell, settingOf } from "../../next-step.ts";
 
 export const profileChecks: readonly Check[] = [
@@ -42,7 +42,7 @@ async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
             check: "organization",
             status: "warning" as const,
             message: "no organization id: keys and people (the legacy contract) cannot be used",
-            ...todo(
+            ...fieldsOfStep(
               profile.name === "env"
                 ? { hint: "Set INTEG_ORGANIZATION_ID." }
                 : settingOf(profile.name, "--organization-id"),
@@ -56,7 +56,7 @@ async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
             check: "token endpoint",
             status: "warning" as const,
             message: "no token endpoint: rotations of clients cannot be proven",
-            ...todo(
+            ...fieldsOfStep(
               profile.name === "env"
                 ? { hint: "Set INTEG_TOKEN_ENDPOINT." }
                 : settingOf(profile.name, "--token-endpoint"),
@@ -79,7 +79,7 @@ async function checkCredentialStore({ context, profile }: Subject): Promise<Diag
         check: "credential store",
         status: "warning",
         message: "the credential is in a file (0600): no keychain was available",
-        ...todo({
+        ...fieldsOfStep({
           hint: "Start a keychain, then store the credential again.",
           nextCommand: commandForCredential(stored),
         }),
@@ -107,7 +107,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
           check: "unfinished changes",
           status: "warning",
           message: `${unsettled.length} unfinished: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}`,
-          ...todo(
+          ...fieldsOfStep(
             unsettled.length === 1 ? await localStep(context, first) : { nextCommand: shell`integ journal list` },
           ),
         },
@@ -122,11 +122,11 @@ function movedFinding(moved: MoveMark): Diagnosis {
         hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.`,
         nextCommand: shell`integ journal path`,
       };
-  return { check: "journal", status: "problem", message: movedWords(moved), ...todo(step) };
+  return { check: "journal", status: "problem", message: movedWords(moved), ...fieldsOfStep(step) };
 }
 
 function hiddenEntriesFinding({ words, move }: HiddenEntries): Diagnosis {
-  return { check: "journal", status: "warning", message: words, ...todo({ nextCommand: move }) };
+  return { check: "journal", status: "warning", message: words, ...fieldsOfStep({ nextCommand: move }) };
 }
 
 function findingsOf(findings: readonly Finding[], severity: Finding["severity"]): Diagnosis[] {
@@ -134,7 +134,9 @@ function findingsOf(findings: readonly Finding[], severity: Finding["severity"])
   if (first === undefined) return [];
   const rest = more.length === 0 ? "" : ` (and ${counted(more.length, severity, `${severity}s`)} more)`;
   const message = `${first.where}: ${first.message}${rest}`;
-  return [{ check: "journal", status: severity, message, ...todo({ nextCommand: shell`integ journal verify` }) }];
+  return [
+    { check: "journal", status: severity, message, ...fieldsOfStep({ nextCommand: shell`integ journal verify` }) },
+  ];
 }
 
 function counted(count: number, one: string, more: string): string {
@@ -153,7 +155,7 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
       check: "file modes",
       status: "problem" as const,
       message: `${path} is a file, not a folder`,
-      ...todo({ hint: `Set ${variable} to a folder.`, nextCommand: shell`ls -l ${path}` }),
+      ...fieldsOfStep({ hint: `Set ${variable} to a folder.`, nextCommand: shell`ls -l ${path}` }),
     }));
   const open = [configDir, stateDir].filter((path) => isAccessibleToOthers(path));
   if (open.length === 0) return [ok("file modes", "configuration and state are readable by you alone")];
@@ -161,7 +163,7 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
     check: "file modes",
     status: "problem" as const,
     message: `${path} is open to other users`,
-    ...todo({ nextCommand: shell`chmod 700 ${path}` }),
+    ...fieldsOfStep({ nextCommand: shell`chmod 700 ${path}` }),
   }));
 }
 
@@ -174,10 +176,10 @@ function isAccessibleToOthers(path: string): boolean {
 }
 
 const check = "unused credentials";
-/** A younger file is not reported: a running process may have stored the secret but not yet its profile. */
+/** A running process may have stored a younger secret but not yet its profile. */
 const minimumAgeMs = 60_000;
 
-/** Checks only the secrets in files: a keychain cannot list its secrets. */
+/** A keychain cannot list its secrets, so only files are checked. */
 async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   const credentials = await context.profiles.credentials();
   const profiles = (await context.profiles.store()).list();
@@ -187,25 +189,25 @@ async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
       return source?.from === "stored" ? [source.ref] : [];
     }),
   );
-  const writtenBefore = context.clock.now() - minimumAgeMs;
-  const stray = credentials.files().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < writtenBefore);
-  if (stray.length === 0) return [ok(check, "none")];
-  const what = stray.length === 1 ? "1 file contains a secret" : `${stray.length} files contain secrets`;
+  const newestMs = context.clock.now() - minimumAgeMs;
+  const unnamed = credentials.files().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < newestMs);
+  if (unnamed.length === 0) return [ok(check, "none")];
+  const what = unnamed.length === 1 ? "1 file contains a secret" : `${unnamed.length} files contain secrets`;
   return [
     {
       check,
       status: "warning",
       message: `${what} that no profile uses, left by a crash`,
-      ...todo({
+      ...fieldsOfStep({
         nextCommand: (await isProfileDeliveryUnfinished(context))
           ? shell`integ journal recover`
-          : shell`rm ${stray.map(({ path }) => path)}`,
+          : shell`rm ${unnamed.map(({ path }) => path)}`,
       }),
     },
   ];
 }
 
-/** An unfinished delivery to a profile may still use the secret, so its change must be recovered first. */
+/** True if a secret may belong to an unfinished delivery, which must be recovered first. */
 async function isProfileDeliveryUnfinished(context: Context): Promise<boolean> {
   const journal = await context.journal();
   return (await journal.unsettled()).some(

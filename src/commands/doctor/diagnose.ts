@@ -3,7 +3,7 @@ import { Failure, isInterruption } from "../../errors.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { machineChecks, profileChecks } from "./checks.ts";
-import { type Check, type Diagnosis, type Subject, todo } from "./diagnosis.ts";
+import { type Check, type Diagnosis, type Subject, fieldsOfStep } from "./diagnosis.ts";
 import { serviceChecks } from "./service-checks.ts";
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 
@@ -44,7 +44,7 @@ export const command = defineVerb({
   },
 });
 
-/** `profile` is set only with `--all-profiles`; it is null in a row about this machine. */
+/** With `--all-profiles`, `profile` is set; null in a row about this machine. */
 type ProfileDiagnosis = Diagnosis & { readonly profile?: string | null };
 
 async function printRows(
@@ -57,14 +57,14 @@ async function printRows(
     plural: "checks",
   });
   const problems = rows.filter((row) => row.status === "problem").length;
-  const shown = context.output.format === "table" ? onceEach(rows) : rows;
+  const shown = context.output.format === "table" ? mergedRows(rows) : rows;
   await list.whole(shown.map((row) => withoutHome(row, context.settings.home)));
   if (problems > 0)
     throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
 }
 
 /** In a table, checks with the same result share a row. */
-function onceEach(rows: readonly ProfileDiagnosis[]): ProfileDiagnosis[] {
+function mergedRows(rows: readonly ProfileDiagnosis[]): ProfileDiagnosis[] {
   const shown = new Map<string, ProfileDiagnosis>();
   for (const row of rows) {
     const { check, ...result } = row;
@@ -102,8 +102,7 @@ async function runChecks(subject: Subject, checks: readonly Check[]): Promise<Di
     const { diagnoses, failure } = await runCheck({ name, run }, subject);
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
-    // Checks share the promises of the profile and the service, so several checks can fail with the same Failure:
-    // report it once.
+    // Checks share the profile and the service: report each failure only once.
     const first = failure && reported.get(failure);
     rows.push(...(first ? [notChecked(name, first)] : diagnoses));
     if (failure && !first) reported.set(failure, diagnoses[0]!);
@@ -111,7 +110,7 @@ async function runChecks(subject: Subject, checks: readonly Check[]): Promise<Di
   return rows;
 }
 
-/** The home folder is replaced by `~`, also in quoted paths, because its name can contain the user's name. */
+/** Replaces the home folder, which can contain the user's name, by `~`. */
 function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
   if (home.length < 2) return row;
   const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");
@@ -123,7 +122,7 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
     check,
     status: "warning",
     message: `not checked: ${because.check} has a problem`,
-    ...todo({ hint: `Correct the failed check "${because.check}" first.` }),
+    ...fieldsOfStep({ hint: `Correct the failed check "${because.check}" first.` }),
   };
 }
 
@@ -132,7 +131,7 @@ async function runCheck(
   subject: Subject,
 ): Promise<{ readonly diagnoses: readonly Diagnosis[]; readonly failure?: Failure }> {
   const problem = (message: string, step: NextStep): Diagnosis[] => [
-    { check: name, status: "problem", message, ...todo(step) },
+    { check: name, status: "problem", message, ...fieldsOfStep(step) },
   ];
   try {
     return { diagnoses: await run(subject) };

@@ -1,4 +1,4 @@
-// A finding of `integ doctor` contains no secret, because people paste findings into tickets.
+// A finding of `integ doctor` must contain no secret, because people paste findings into tickets.
 import type { Service } from "../../api/connect.ts";
 import type { Advice, NextCommand, NextStep } from "../../next-step.ts";
 import type { Context } from "../../context.ts";
@@ -12,7 +12,7 @@ export interface Diagnosis {
   readonly hint: Advice | null;
 }
 
-/** The profile under test. Each method loads its result once, when a check first needs it. */
+/** The profile under test. Each method loads its result once, on demand. */
 export interface Subject {
   readonly context: Context;
   profile(): Promise<ActiveProfile>;
@@ -21,15 +21,15 @@ export interface Subject {
 
 export interface Check {
   readonly name: string;
-  /** The check is skipped if the `service` check shows that the address or the credential does not work. */
+  /** Skipped if the `service` check shows that the address or credential does not work. */
   readonly needs?: "address" | "credential";
   readonly run: (subject: Subject) => Promise<readonly Diagnosis[]>;
 }
 
 export function ok(check: string, message: string): Diagnosis {
-  return { check, status: "ok", message, ...todo({}) };
+  return { check, status: "ok", message, ...fieldsOfStep({}) };
 }
 
-export function todo({ nextCommand, hint }: NextStep): Pick<Diagnosis, "next" | "hint"> {
+export function fieldsOfStep({ nextCommand, hint }: NextStep): Pick<Diagnosis, "next" | "hint"> {
   return { next: typeof nextCommand === "string" ? nextCommand : null, hint: hint ?? null };
 }

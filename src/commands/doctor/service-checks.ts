@@ -1,4 +1,4 @@
-// These checks of `integ doctor` send requests, without retries.
+// Checks of `integ doctor` that send requests, without retries.
 import { failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import { compareContract } from "../../api/contract.ts";
@@ -6,7 +6,7 @@ import { Failure, isInterruption } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { type ActiveProfile, commandForCredential } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
-import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
+import { type Check, type Diagnosis, ok, type Subject, fieldsOfStep } from "./diagnosis.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { entriesOfProfile } from "../running/change.ts";
 import { type Advice, type NextCommand, type NextStep, shell, settingOf } from "../../next-step.ts";
@@ -20,7 +20,7 @@ export const serviceChecks: readonly Check[] = [
   { name: "contract", needs: "address", run: checkContract },
 ];
 
-/** A larger difference between the clocks can make valid tokens look expired. */
+/** A larger difference can make valid tokens look expired. */
 const skewLimitMs = 60_000;
 
 async function assertAnswered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
@@ -47,7 +47,7 @@ async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Ans
   return attempt.reason === "proxy" || attempt.reason === "tls" ? undefined : addressStep(subject);
 }
 
-/** Shows a stored profile. The environment's profile has none: it exists only while INTEG_BASE_URL is set. */
+/** The environment's profile cannot be shown later: it exists only while INTEG_BASE_URL is set. */
 function commandToShow(name: string): NextCommand | undefined {
   return name === "env" ? undefined : shell`integ profiles show ${name}`;
 }
@@ -68,15 +68,15 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
-/** A 403 shows that the credential is valid and lacks only a permission. */
+/** A 403 shows a valid credential without the permission. */
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
   const began = clock.elapsed();
   const attempt = await service.raw.send({ method: "GET", path: "/v1/entities?limit=1" });
-  const tookMs = Math.round(clock.elapsed() - began);
+  const durationMs = Math.round(clock.elapsed() - began);
   if (!isForbidden(attempt)) await assertAnswered(subject, "list entities", attempt);
-  const reached = [ok("service", `reached, credential accepted (${tookMs} ms)`)];
+  const reached = [ok("service", `reached, credential accepted (${durationMs} ms)`)];
   const date = attempt.kind === "answered" ? Date.parse(attempt.value.headers.date ?? "") : Number.NaN;
   if (Number.isNaN(date)) return reached;
   const skewMs = Math.abs(date - clock.now());
@@ -85,7 +85,7 @@ async function checkService(subject: Subject): Promise<Diagnosis[]> {
     ...reached,
     skewMs <= skewLimitMs
       ? ok("clock", "agrees with the service's")
-      : { check: "clock", status: "warning", message, ...todo({ hint: "Set this machine's clock." }) },
+      : { check: "clock", status: "warning", message, ...fieldsOfStep({ hint: "Set this machine's clock." }) },
   ];
 }
 
@@ -103,7 +103,7 @@ interface Permission {
   readonly request: (subject: Subject) => Promise<Attempt<unknown>>;
 }
 
-/** The API document requires these permissions (§4.2 rule 4, §4.3). */
+/** From §4.2 rule 4, §4.3. */
 const permissions: readonly Permission[] = [
   {
     name: "entity:read",
@@ -118,10 +118,7 @@ const permissions: readonly Permission[] = [
   },
 ];
 
-/**
- * A missing permission is a problem only if an entry of the profile needs it, or if the credential has no permission at
- * all.
- */
+/** A missing permission is a problem if an entry of the profile needs it, or if the credential has none at all. */
 async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   const attempts = await Promise.all(
     permissions.map(async (permission) => ({ permission, attempt: await permission.request(subject) })),
@@ -136,7 +133,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
         check,
         status: isNeeded ? "problem" : "warning",
         message: `missing: no ${permission.for} with this credential`,
-        ...todo({
+        ...fieldsOfStep({
           hint: `Give ${permission.name} to the credential's service account.`,
           nextCommand: commandToShow((await subject.profile()).name),
         }),
@@ -150,14 +147,14 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   return rows;
 }
 
-/** The newest client in the journal that is not shown as revoked there. */
+/** The newest client that the journal does not show as revoked. */
 async function knownClient(subject: Subject): Promise<string | undefined> {
   const clients = new KnownClients((await subject.profile()).baseUrl);
   for await (const entry of entriesOf(subject, "oauth_client.")) clients.add(entry);
   return [...clients.all()].find(({ status }) => status !== "revoked")?.id;
 }
 
-/** A 404 means that the client is unknown or that OAuth access is not enabled (§7). */
+/** A 404 has two causes: an unknown client, or no OAuth access (§7). */
 async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagnosis> {
   const id = await knownClient(subject);
   if (id !== undefined)
@@ -165,9 +162,9 @@ async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagn
       check,
       status: "warning",
       message: `not known: client ${id}, which the journal names, is not found (404)`,
-      ...todo({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
+      ...fieldsOfStep({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
     };
-  // A profile with client credentials has already fetched a token, which proves that OAuth access is enabled.
+  // A token was fetched with client credentials, so OAuth access is enabled.
   const { kind } = await (await subject.profile()).credential();
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
   return ok(
@@ -193,7 +190,7 @@ async function* entriesOf({ context, profile }: Subject, operationPrefix: string
     if (entry.operation.startsWith(operationPrefix) && entry.base_url === baseUrl) yield entry;
 }
 
-/** The API cannot check the token exchange, the bearer token and the organization id separately (§4.4, §5.3). */
+/** No request can check the token exchange, the bearer token or the organization id alone (§4.4, §5.3). */
 async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
   // The profile check reports a missing organization id.
@@ -204,7 +201,7 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   } catch (error) {
     if (!(error instanceof Failure) || isInterruption(error) || (await isLegacySetUp(subject))) throw error;
     const message = "not set up: keys and people cannot be used";
-    return [{ check, status: "warning", message, ...todo(error.details) }];
+    return [{ check, status: "warning", message, ...fieldsOfStep(error.details) }];
   }
   const attempt = await (await subject.service()).accessKeys.list();
   if (attempt.kind === "refused" && attempt.status !== 429) return [legacyRefusal(profile, attempt.status)];
@@ -230,11 +227,11 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
     message: isToken
       ? "the bearer token is not accepted (401)"
       : `refused (${status}): the organization id or the key's scope may be wrong`,
-    ...todo(isToken ? token : { hint: organization, nextCommand: commandToShow(name) }),
+    ...fieldsOfStep(isToken ? token : { hint: organization, nextCommand: commandToShow(name) }),
   };
 }
 
-/** For an API key, integ sends made-up client credentials, which a token endpoint refuses with 400 or 401 (RFC 6749 §5.2). */
+/** For an API key, sends made-up client credentials, which a token endpoint refuses with 400 or 401 (RFC 6749 §5.2). */
 async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   const { name, oauth, ...profile } = await subject.profile();
   if (oauth === undefined) return [];
@@ -249,7 +246,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   if (own === undefined && isRefused) return [ok(check, "responds as a token endpoint")];
   if (own !== undefined && isRefused) {
     const message = `it refuses the profile's client (${attempt.status}${codeOf(attempt)})`;
-    return [{ check, status: "problem", message, ...todo(await newCredential(subject)) }];
+    return [{ check, status: "problem", message, ...fieldsOfStep(await newCredential(subject)) }];
   }
   if (attempt?.kind === "refused" && attempt.status !== 429)
     return [
@@ -257,7 +254,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
         check,
         status: "problem",
         message: `the response there is not from a token endpoint (${attempt.status})`,
-        ...todo(name === "env" ? { hint: "Check INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
+        ...fieldsOfStep(name === "env" ? { hint: "Check INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
       },
     ];
   if (attempt !== undefined) await assertAnswered(subject, "get an OAuth access token", attempt);
@@ -268,7 +265,7 @@ function codeOf({ problem }: Extract<Attempt<unknown>, { kind: "refused" }>): st
   return problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
 }
 
-/** Compares the token endpoint and the client authentication of the profile with the issuer's metadata (§5.2 rule 3). */
+/** Compares the profile with the issuer's metadata (§5.2 rule 3). */
 async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   const { name } = await subject.profile();
   const attempt = await (await subject.service()).tokens.compareIssuer();
@@ -276,7 +273,7 @@ async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   if (attempt.kind === "refused" && attempt.status === 404) {
     const message = "it publishes no metadata: its token endpoint cannot be checked";
     const hint = "Ask the administrator of your OAuth setup whether the token endpoint is right.";
-    return [{ check: "issuer", status: "warning", message, ...todo({ hint }) }];
+    return [{ check: "issuer", status: "warning", message, ...fieldsOfStep({ hint }) }];
   }
   const { value } = await assertAnswered(subject, "get the issuer's metadata", attempt);
   if (value.length === 0) return [ok("issuer", "confirms the token endpoint")];
@@ -290,7 +287,7 @@ function issuerDiagnosis(difference: IssuerDifference, name: string): Diagnosis 
       check: "issuer",
       status: "problem",
       message: `its token endpoint is ${published ?? "not published"}, not the profile's`,
-      ...todo({
+      ...fieldsOfStep({
         hint: "Ask the administrator of your OAuth setup, then correct --token-endpoint of the profile.",
         nextCommand: commandToShow(name),
       }),
@@ -299,7 +296,7 @@ function issuerDiagnosis(difference: IssuerDifference, name: string): Diagnosis 
     check: "issuer",
     status: "problem",
     message: `its token endpoint takes ${published.join(", ")}, not the profile's client authentication`,
-    ...todo(settingOf(name, "--client-auth")),
+    ...fieldsOfStep(settingOf(name, "--client-auth")),
   };
 }
 
@@ -309,5 +306,5 @@ async function checkContract(subject: Subject): Promise<Diagnosis[]> {
   const drifts = compareContract(value).filter((finding) => finding.severity === "drift");
   if (drifts.length === 0) return [ok("contract", "the published contract is what integ supports")];
   const message = `it differs in ${drifts.length === 1 ? "1 place" : `${drifts.length} places`} from what integ supports`;
-  return [{ check: "contract", status: "problem", message, ...todo({ nextCommand: shell`integ spec check` }) }];
+  return [{ check: "contract", status: "problem", message, ...fieldsOfStep({ nextCommand: shell`integ spec check` }) }];
 }

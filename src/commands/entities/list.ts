@@ -11,7 +11,7 @@ const view = {
     { path: "created_at", heading: "created", kind: "time", isDetail: true },
     { path: "updated_at", heading: "updated", kind: "time", isDetail: true },
   ] as const,
-  further: [{ path: "object", heading: "object" }],
+  extraColumns: [{ path: "object", heading: "object" }],
   singular: "entity",
   plural: "entities",
 };

@@ -1,4 +1,4 @@
-// Shows where the requests and secrets of untrusted entries go, and asks before integ signs the entries.
+// Shows where untrusted entries send requests and secrets, and asks before integ signs them.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -8,13 +8,12 @@ import type { DryStep } from "../running/dry-run.ts";
 import { creationOf } from "./deliveries.ts";
 
 interface TrustQuestion {
-  /** The steps of a dry run. */
   readonly steps: readonly DryStep[];
   /** Asks once for all entries. @throws Failure `usage` for a no, or if integ cannot ask */
   ask(): Promise<void>;
 }
 
-/** @param journal is searched for the creation of a rotation, whose destinations get the secret */
+/** @param journal has the creation of a rotation, whose destinations get the secret */
 export async function showTrust(
   { output }: Context,
   journal: Journal,

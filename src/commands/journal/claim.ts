@@ -16,7 +16,13 @@ import {
 } from "../../secrets/destination.ts";
 import { askDestination, addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
-import { deliveryBenchOf, readDelivered, printReceipt, checkedDeliveryWords, keepingOf } from "../running/change.ts";
+import {
+  deliveryBenchOf,
+  readDelivered,
+  printReceipt,
+  checkedDeliveryWords,
+  secretKeepingOf,
+} from "../running/change.ts";
 import { claimOptions, isOptionFor } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";
@@ -49,18 +55,18 @@ export const command = defineVerb({
       const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
       const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;
       const delivery = await continueDelivery(work).catch((error: unknown) => {
-        throw secrets.isKept(entry.id) ? stillKept(error) : error;
+        throw secrets.isKept(entry.id) ? withKeptNote(error) : error;
       });
-      const isThere = delivery?.secret === undefined;
-      if (isThere && lease.entry.destination?.kind !== "several")
+      const isDelivered = delivery?.secret === undefined;
+      if (isDelivered && lease.entry.destination?.kind !== "several")
         context.output.note(`The secret is in ${namesOf(destination.record)} already.`);
-      const isShown = destination.isStdout && !isThere;
+      const isShown = destination.isStdout && !isDelivered;
       await reportClaim(context, lease.entry, { kept, deliveredBefore, isShown });
     });
   },
 });
 
-function stillKept(error: unknown): unknown {
+function withKeptNote(error: unknown): unknown {
   if (!(error instanceof Failure) || error.kind === "undelivered") return error;
   const meaning = `${error.details.meaning ?? ""} The secret is still kept.`.trim();
   return new Failure(error.kind, error.message, { ...error.details, meaning });
@@ -74,7 +80,7 @@ async function showClaim(context: Context, entry: Entry, typed: SecretOptions): 
   await showSteps(context, [...deliverySteps(destination), { what: `destroy the copy that is kept for ${entry.id}` }]);
 }
 
-/** A profile needs the client id, which an incomplete response may lack. */
+/** An incomplete response may lack the client id, which a profile needs. */
 function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   if (kind !== "oauth_client" || clientId !== undefined) return;
   const message = "The response that contained the secret was incomplete: its client id is not known yet.";
@@ -84,7 +90,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** Marks a typed file that no longer contains the secret as failed, so that the claim delivers to it again. */
+/** Marks a typed file without the secret as failed, so that the claim delivers to it again. */
 async function markLostDeliveries(
   context: Context,
   lease: EntryLease,
@@ -127,11 +133,11 @@ async function reportClaim(
   if (place) context.output.note(place);
   if (hasNoId(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
-  // The rotation waits for this delivery before it revokes the old credential.
+  // The rotation can now revoke the old credential.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 
-/** The secret can belong to the creation of a rotation or to the entry that replaced this one. */
+/** @returns the creation of a rotation, the entry that replaced this one, or the entry itself */
 async function entryWithSecret(journal: Journal, entry: Entry): Promise<Entry> {
   const [creation] = await journal.select({ states: ["undelivered"], parent: entry.id });
   const ids = entry.replaced_by === null ? [] : [entry.replaced_by];
@@ -141,7 +147,7 @@ async function entryWithSecret(journal: Journal, entry: Entry): Promise<Entry> {
 
 async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
   refuseRevoked(entry);
-  const keeping = await keepingOf(context);
+  const keeping = await secretKeepingOf(context);
   if (keeping.isKept(entry.id)) await refuseOutdated(context, entry);
   if (keeping.isKept(entry.id)) return withEntryIds(await keeping.readKept(entry.id), entry);
   assertNotKeptElsewhere({ secrets: keeping }, entry);
@@ -160,10 +166,7 @@ function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
   });
 }
 
-/**
- * The kept secret no longer works after a revocation, or after a rotation in place that is newer than the copy. Any
- * other attempted rotation in place causes only a warning.
- */
+/** The kept secret no longer works after a revocation, or after a later rotation in place; a failed rotation only warns. */
 async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
   if (resource_id === null) return;
   const entries = await (await context.journal()).select({ all: true, resource: resource_id });

@@ -9,7 +9,7 @@ interface DeliveryRow {
   readonly address: string;
   readonly state: DestinationProgress["state"];
   readonly proof: string | null;
-  /** The time of the delivery or of its failure, ISO 8601 in UTC, is null if neither is recorded. */
+  /** When it was delivered or failed, ISO 8601 UTC; null if not recorded. */
   readonly at: string | null;
 }
 
@@ -24,7 +24,7 @@ export const deliveriesView: ListView = {
   plural: "destinations",
 };
 
-/** For a rotation, the entry of its creation records the deliveries. */
+/** A rotation's deliveries are recorded in its creation. */
 export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
   const delivering = (await creationOf(journal, entry)) ?? entry;
   const steps = await journal.history(delivering.id);
@@ -49,7 +49,7 @@ export async function creationOf(journal: Journal, entry: Entry): Promise<Entry 
   return currentChild(journal, entry);
 }
 
-/** An entry with one destination records no progress: the entry's state determines it. */
+/** A single destination has no recorded progress: the entry's state shows it. */
 function progressIn(
   { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
   { differs }: Entry["detail"],

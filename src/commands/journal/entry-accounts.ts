@@ -9,30 +9,29 @@ interface SharedAccount {
 }
 
 /**
- * Interrupted creations of one account share a credential and a token, so that a thousand creations do not request a
- * thousand tokens. After a change that may replace a credential, later creations get a new account.
+ * Interrupted creations of one account share a token, because a thousand creations should not request a thousand tokens. After
+ * a change that may replace a credential, later creations get a new account.
  */
 export class EntryAccounts {
   readonly #find: (entry: Entry) => Promise<Account>;
   readonly #typed: SecretOptions;
   readonly #shared = new Map<string, SharedAccount>();
   readonly #byEntry = new Map<string, SharedAccount>();
-  /** The service refused these entries with a shared account. */
+  /** Entries that the service refused with a shared account. */
   readonly #withOwnAccount = new Set<string>();
-  /** The service refused these accounts with a new token, too. */
+  /** Accounts that the service refused even with a new token. */
   readonly #refused = new Set<string>();
 
-  /** `find` must return a new account without a token. */
+  /** @param find returns a new account without a token */
   constructor(find: (entry: Entry) => Promise<Account>, typed: SecretOptions) {
     this.#find = find;
     this.#typed = typed;
   }
 
   of(entry: Entry): Promise<Account> {
-    // If the service refuses the shared token, a creation that may have arrived can be sent again with another account.
+    // A refused shared token is harmless here: the creation can be sent again with another account.
     if (keepsCredentials(entry, this.#typed) && mayHaveArrived(entry) && !this.#withOwnAccount.has(entry.id))
       return this.#sharedOf(entry);
-    // This change may replace a credential: later entries need a new account.
     if (!keepsCredentials(entry, this.#typed)) this.#shared.clear();
     return this.#find(entry);
   }
@@ -48,8 +47,8 @@ export class EntryAccounts {
   }
 
   /**
-   * After a 401, gives the entry a new account once: the shared token may have expired early, or another process may have rotated
-   * the secret.
+   * After a 401, gives the entry a new account once: the token may have expired early, or another process may have rotated the
+   * secret.
    * @returns true if the creation should be sent again
    */
   retryWithOwnAccount({ entry, failure }: Recovered): boolean {

@@ -14,7 +14,7 @@ export const command = defineVerb({
   more: "NDJSON with one record per line, each with its checksum. integ journal import merges it into another journal.",
   async run(context, { options }) {
     const { out } = options;
-    await mentionSecrets(context);
+    await warnOfSecrets(context);
     if (out === undefined) {
       for await (const text of linesOf(context)) await context.output.text(text);
       return;
@@ -25,7 +25,7 @@ export const command = defineVerb({
   },
 });
 
-async function mentionSecrets(context: Context): Promise<void> {
+async function warnOfSecrets(context: Context): Promise<void> {
   const ids = [...((await (await context.journal()).escrow?.ids()) ?? [])];
   if (ids.length === 0) return;
   context.output.warn(`Secrets that are encrypted in this journal are not in the export: ${ids.sort().join(", ")}.`);

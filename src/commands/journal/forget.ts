@@ -5,7 +5,7 @@ import { Failure } from "../../errors.ts";
 import { isSettled, kindOf, type Entry, unfinishedStates } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { askEntry } from "../options/known-names.ts";
-import { keepingOf } from "../running/change.ts";
+import { secretKeepingOf } from "../running/change.ts";
 import { entryView, publicEntry } from "./view.ts";
 
 export const command = defineVerb({
@@ -27,12 +27,12 @@ export const command = defineVerb({
       if (isSettled(entry.state) && !(await destroyCopy(context, entry)))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
       if (isSettled(entry.state)) return await context.output.resource(publicEntry(entry), entryView);
-      // Forget the entry's unfinished steps too: otherwise a recovery would finish them without the entry.
+      // A recovery would finish unfinished steps without the entry.
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
-      // Forget the entry itself last: after a crash, the same command can forget the remaining steps.
+      // The entry comes last: after a crash, the same command can forget the remaining steps.
       const all = [...steps, lease];
-      const keeping = await keepingOf(context);
+      const keeping = await secretKeepingOf(context);
       const bench = { journal, secrets: keeping };
       for (const one of all) context.output.warn(forgetWarning(one.entry, keeping.isKept(one.entry.id)));
       const question = `Stop tracking the entry ${entry.id} (${entry.operation}, profile ${entry.profile}, ${entry.region})?`;
@@ -49,12 +49,9 @@ export const command = defineVerb({
   },
 });
 
-/**
- * The kept copy of a finished entry may be the only copy of the secret, or a crash left it.
- * @returns false if there is no copy
- */
+/** The copy may be the only one. @returns false if there is none */
 async function destroyCopy(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {
-  const secrets = await keepingOf(context);
+  const secrets = await secretKeepingOf(context);
   if (!secrets.isKept(id)) return false;
   context.output.warn("The copy that is kept may be the only one of this secret. It will be destroyed.");
   const question = `Destroy the secret that is kept for ${id} (${operation})?`;
@@ -67,7 +64,7 @@ async function destroyCopy(context: Context, { id, operation, resource_id }: Ent
 async function showForgotten(context: Context, entry: Entry): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
   const steps = (await (await context.journal()).unsettled()).filter(({ parent }) => parent === entry.id);
-  const keeping = await keepingOf(context);
+  const keeping = await secretKeepingOf(context);
   await showSteps(
     context,
     (isSettled(entry.state) ? [entry] : [entry, ...steps]).flatMap((one) => [
@@ -82,8 +79,8 @@ function forgetWarning(entry: Entry, isKept: boolean): string {
   const id = entry.resource_id ? ` (${entry.resource_id})` : "";
   if (isKept) return `The ${what}${id} exists. The only copy of its secret is kept and will be destroyed.`;
   const { old_client: old = entry.detail.old_key } = entry.detail;
-  const isUnrevoked = entry.state === "waiting" || entry.state === "pending";
-  if (old !== undefined && isUnrevoked)
+  const isOldActive = entry.state === "waiting" || entry.state === "pending";
+  if (old !== undefined && isOldActive)
     return `The new ${what}${id} exists, its secret was delivered, and the old one (${old}) is not revoked: both may work.`;
   switch (entry.state) {
     case "undelivered":

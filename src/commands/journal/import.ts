@@ -43,8 +43,7 @@ async function bytesOf(context: Context, file: string): Promise<Buffer> {
     return readFileSync(path);
   } catch (error) {
     if (error instanceof Failure) throw error;
-    // The argument looks like the address of a journal, which may contain a password, so the message does not repeat
-    // it.
+    // An address may contain a password, so the message does not repeat it.
     if (/^\s*\w+\s*=|:\/\//.test(file))
       throw new Failure("usage", "The export is the address of a journal, and not a file.", {
         meaning: "Nothing was imported.",

@@ -9,7 +9,7 @@ import {
 } from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import { sinceOf } from "../options/since.ts";
-import { mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
+import { warnOfDamage, warnOfMove, entriesOfProfile } from "../running/change.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
@@ -39,13 +39,12 @@ export const command = defineVerb({
   ],
   async run(context, { options }) {
     const journal = await context.journal();
-    await mentionDamage(context);
-    await mentionMove(context);
+    await warnOfDamage(context);
+    await warnOfMove(context);
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
     const filter = { ...own, ...filterOf(context, options) };
-    // Unfinished entries are few, so they are read first to find what each entry needs on this machine. Longer lists
-    // are read page by page.
+    // Unfinished entries are few: read first, to find their needs on this machine. Longer lists are read page by page.
     const { all, state: states } = options;
     const open = states?.filter((state) => !isSettled(state));
     const due = open?.length === 0 ? [] : await journal.select({ ...filter, all: false, states: open });
@@ -63,7 +62,7 @@ export const command = defineVerb({
     let untrustedCount = 0;
     const print = async (page: readonly Entry[]): Promise<void> => {
       const untrusted = await journal.untrusted(page.map(({ id }) => id));
-      // The table shows when a later step is due, and no command that does nothing until then.
+      // Until a later step is due, a command would do nothing.
       const isLater = (entry: Entry): boolean =>
         context.output.format === "table" && entry.state === "waiting" && !needsAttention(entry, context.clock.now());
       const about = (entry: Entry) => ({

@@ -28,7 +28,7 @@ export const command = defineVerb({
         hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
       });
     const [used, target] = [await context.journal(), await context.journalAt(to)];
-    // If the profile or INTEG_JOURNAL already names the target, move the entries of this machine's journal.
+    // The profile or INTEG_JOURNAL may already name the target.
     const from = used.path === target.path ? await ownJournal(context) : used;
     if (from === undefined || from.path === target.path)
       throw new Failure("usage", "The journal is already there.", { hint: "Choose another place with --to." });
@@ -71,7 +71,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   const secrets = await secretsIn(from, target);
   const untrusted = await untrustedIn(from);
   await (await showTrust(context, from, untrusted)).ask();
-  // From here on at most one of the two journals accepts changes, even after a crash.
+  // From here on, only one of the journals accepts changes, even after a crash.
   if (before === undefined) await from.markMoved({ to: target.path, isUnfinished: true });
   const merged = await copy(from, target, { secrets, untrusted }).catch((error: unknown) =>
     unmarkAndThrow(error, from, before),
@@ -83,7 +83,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   return merged;
 }
 
-/** The target's key signs every entry of the move. */
+/** The target's key will sign all entries. */
 async function untrustedIn(from: Journal): Promise<EntryRecords[]> {
   const found: EntryRecords[] = [];
   for await (const entry of from.records()) if (!from.isSigned(entry)) found.push(entry);
@@ -96,8 +96,7 @@ async function copy(
   { secrets, untrusted }: { readonly secrets: readonly string[]; readonly untrusted: readonly EntryRecords[] },
 ): Promise<Merged> {
   const merged = await target.merge(from.recordsAsSeen(untrusted), { isMove: true });
-  // `select` returns only unfinished entries: after an earlier attempt, a secret may already have been claimed from the
-  // target.
+  // After an earlier attempt, a secret may have been claimed from the target already: `select` skips its finished entry.
   const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
   for (const { id } of open) {
     const ciphertext = await from.escrow?.get(id);
@@ -111,7 +110,7 @@ async function copy(
   });
 }
 
-/** The mark stays if the entries may have arrived in the target: without it, both journals would accept changes. */
+/** Without the mark, both journals would accept changes, so it stays if the entries may have arrived. */
 async function unmarkAndThrow(error: unknown, from: Journal, before: MoveMark | undefined): Promise<never> {
   const mayHaveArrived = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;
@@ -141,19 +140,23 @@ async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
 }
 
 /**
- * Refuses a target whose entries were moved, unless they were moved to `from` or `from` has all of them. If the entries
- * of `from` were moved too (`isDone`), the target's own move must be unfinished.
+ * Refuses a target whose entries were moved elsewhere, unless `from` has all of them. If the entries of `from` were moved too
+ * (`isDone`), the target's move must be unfinished.
  */
 async function assertNotElsewhere(
   from: Journal,
   target: Journal,
   { mark, isDone }: { readonly mark: MoveMark; readonly isDone: boolean },
 ): Promise<void> {
-  const isOurs = mark.to === from.path || (await hasAllRecordsOf(from, target));
-  if (!isOurs || (isDone && !mark.isUnfinished)) throw usedElsewhere(from, { path: target.path, mark: mark.to });
+  const isSameMove = mark.to === from.path || (await hasAllRecordsOf(from, target));
+  if (!isSameMove || (isDone && !mark.isUnfinished))
+    throw movedElsewhereFailure(from, { path: target.path, mark: mark.to });
 }
 
-function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; readonly mark: string }): Failure {
+function movedElsewhereFailure(
+  from: Journal,
+  { path, mark }: { readonly path: string; readonly mark: string },
+): Failure {
   return new Failure(
     "usage",
     `The entries of ${path} were moved to ${mark}, and ${from.path} does not have them all.`,

@@ -14,7 +14,7 @@ export interface HiddenEntries {
   readonly move: NextCommand;
 }
 
-/** Hidden entries are in this machine's journal file while another journal is in use. */
+/** Entries in this machine's journal file while another journal is in use. */
 export async function hiddenEntries(context: Context, used: string): Promise<HiddenEntries | undefined> {
   const own = await ownJournal(context);
   if (own === undefined || own.path === used) return undefined;

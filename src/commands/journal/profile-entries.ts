@@ -1,10 +1,7 @@
 import type { Context } from "../../context.ts";
 import type { Journal } from "../../journal/journal.ts";
 
-/**
- * An empty list for an unknown profile would suggest that it has no unfinished changes.
- * @throws Failure `usage` if the profile is neither configured nor in the journal
- */
+/** @throws Failure `usage` if the profile is neither configured nor in the journal: an empty list would mislead */
 export async function assertProfileKnown({ settings, profiles }: Context, journal: Journal): Promise<void> {
   const { profile } = settings;
   if (profile === undefined || profile === "env") return;

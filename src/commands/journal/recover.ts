@@ -12,12 +12,12 @@ import {
   entriesOfProfile,
   mayReplace,
   mayRevokeUnproven,
-  mentionDamage,
+  warnOfDamage,
   deliveryWords,
   checkedDeliveryWords,
   workbenchOf,
 } from "../running/change.ts";
-import { missingAccount, missingFor, stepBefore } from "../running/missing.ts";
+import { missingAccount, missingFor, requiredStepOf } from "../running/missing.ts";
 import { overlapNote } from "../running/overlap-words.ts";
 import { releaseSettled, cleanUp } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
@@ -67,7 +67,7 @@ export const command = defineVerb({
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
     const disk = new DiskHealth();
-    await mentionDamage(context);
+    await warnOfDamage(context);
     const entries = await selectedEntries(context, ids);
     if (entries.length === 0) await assertProfileKnown(context, journal);
     if (options.now) refuseWithoutOverlap(entries, ids);
@@ -88,7 +88,7 @@ export const command = defineVerb({
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), requested.options);
     const progress = progressOf(context, entries);
-    // Recover one entry at a time if integ may ask a question, or if a typed destination takes the secret.
+    // One entry at a time if integ may ask, or if a typed destination takes the secret.
     const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
     const startedAt = new Date(context.clock.now()).toISOString();
     const results = await recover(journal, entries, {
@@ -100,11 +100,11 @@ export const command = defineVerb({
       namedRevocation: revokes,
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
-      // Without ids, an entry of the environment's credentials is skipped if this shell does not have them.
+      // This shell may lack the environment's credentials.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
-        // The recovery of a waiting entry or of a kept secret may need no request, and so no credential.
+        // May need no request, and so no credential.
         const needsNoRequest = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (needsNoRequest ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
@@ -142,7 +142,7 @@ async function showPlanned(
   return showSteps(context, steps);
 }
 
-/** The default of `apply --parallel` is the same number. */
+/** As in `apply --parallel`. */
 const parallelEntries = 4;
 
 interface Progress {
@@ -189,9 +189,9 @@ function refuseSharedDestination(entries: readonly Entry[], requested: RecoveryO
   const open = entries.filter(({ state, operation }) => !isSettled(state) && !operation.endsWith(".revoke"));
   for (const option of requested.options.to) {
     if (option.kind === "command") continue;
-    const going = open.filter((entry) => optionsFor(entry, requested)?.to.includes(option));
-    if (going.length < 2) continue;
-    const ids = going.map(({ id }) => id);
+    const sharing = open.filter((entry) => optionsFor(entry, requested)?.to.includes(option));
+    if (sharing.length < 2) continue;
+    const ids = sharing.map(({ id }) => id);
     const place = option.kind === "file" ? option.path : option.kind === "profile" ? option.name : option.to;
     throw new Failure(
       "usage",
@@ -217,7 +217,7 @@ async function refuseProfileLockout(journal: Journal, entry: Entry, { options: {
   });
 }
 
-/** `secrets.destination` throws Failure `usage` for an invalid address, before anything is sent. */
+/** @throws Failure `usage` for an invalid address, before anything is sent */
 async function refuseInvalidStore({ secrets }: Context, { to }: SecretOptions): Promise<void> {
   const stores = to.filter(({ kind }) => kind === "store");
   if (stores.length > 0) await secrets.destination({ to: stores }, async () => {});
@@ -249,7 +249,7 @@ async function selectedEntries(context: Context, ids: readonly string[]): Promis
   const journal = await context.journal();
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
   const open = await journal.select(await entriesOfProfile(context, context.settings.profile));
-  // The recovery of an unfinished entry also finishes its steps, so the steps are left out.
+  // The recovery of an entry finishes its steps.
   const openIds = new Set(open.map(({ id }) => id));
   return open.filter(({ parent }) => parent === null || !openIds.has(parent));
 }
@@ -270,14 +270,14 @@ async function destinationOf(
   return taken.exclusive(place, entry.parent ?? entry.id);
 }
 
-/** Checks the typed destinations before the entry changes, so that a refusal leaves the entry unchanged. */
+/** Refuses typed destinations before the entry changes. */
 async function checkTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
   const places = placesOf(entry.destination);
   for (const option of options.to) {
     if (places.some((place) => isOptionFor(option, place, settings.cwd))) continue;
     const destination = await secrets.destination({ ...options, to: [option] }, async () => {});
     await destination.check();
-    // A file is not prepared here: a crash would leave behind the space that the preparation reserves.
+    // Preparing a file reserves space, which a crash would leave behind.
     if (option.kind !== "profile" && option.kind !== "store") continue;
     try {
       await destination.prepare(entry.id);
@@ -310,14 +310,14 @@ async function withReplacements(journal: Journal, results: readonly Recovered[])
 async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
   try {
     const shownBelow = context.output.isTable ? worstOf(results) : undefined;
-    // The row of a failed entry shows the step of its failure, unless the error below the rows shows it.
+    // The error below the rows may already show the step.
     const stepOf = ({ entry, failure }: Recovered): EntryExtras["first"] =>
       failure === shownBelow && typeof failure?.details.nextCommand === "string"
         ? { needs: undefined, command: null }
-        : failure && stepBefore(entry, failure);
+        : failure && requiredStepOf(entry, failure);
     await list.whole(results.map((result) => publicEntry(result.entry, { first: stepOf(result) })));
   } catch (error) {
-    // A failed recovery decides the exit code, even if the rows could not be printed.
+    // A failed recovery has priority over a failed print.
     if (worstOf(results) === undefined) throw error;
     if (error instanceof Failure) context.output.warn(error.message);
   }
@@ -330,7 +330,7 @@ async function reportDeliveries(
 ): Promise<void> {
   const journal = await context.journal();
   for (const { entry, failure } of results) {
-    // The entry of a rotation's creation records the destination.
+    // A rotation's destination is recorded in its creation.
     const isRotation = entry.operation.endsWith(".rotate");
     const [creation] = isRotation ? await journal.select({ states: ["done"], parent: entry.id }) : [];
     const due = dueAt(entry);

@@ -1,5 +1,4 @@
-// Chooses the destination of an unfinished entry's secret: the recorded one or, if the user names the entry by its id,
-// the typed one.
+// Chooses the destination of an unfinished entry's secret: the recorded one, or the typed one for an entry named by its id.
 import { resolve } from "node:path";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -19,14 +18,14 @@ import { type Advice } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
-  /** True if the user named the entry by its id; then typed destinations replace the recorded one. */
+  /** The user named the entry by its id: typed destinations replace the recorded one. */
   readonly isNamed: boolean;
   readonly replaces: boolean;
 }
 
 /**
- * If the user did not name the entry, its recorded file, profile or store takes precedence over typed destinations.
- * @returns undefined if `refusingDestination` must be used, because the recorded command was not typed
+ * Without a name, the recorded file, profile or store takes precedence over typed destinations.
+ * @returns undefined if the recorded command was not typed: use `refusingDestination`
  */
 export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
   const record = entry.destination;
@@ -46,7 +45,7 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
 
 export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
   if (destination?.kind === "several") return { ...typed, remembered: destination };
-  // Without typed destinations, the secret goes to the recorded profile or store and not to the screen.
+  // The recorded profile or store takes precedence over the screen.
   const isRemembered = destination?.kind === "store" || destination?.kind === "profile";
   const option = isRemembered && typed.to.length === 0 ? describeDestination(destination).option : undefined;
   return option ? { ...typed, to: [option] } : typed;
@@ -84,7 +83,7 @@ export function ignoredNote(
   return `${id}: its secret goes to ${namesOf(own)}, the original destination. To send it elsewhere, name the entry (integ journal recover ${id} …).`;
 }
 
-/** This destination refuses every use, so that integ sends nothing while the command for the secret is unknown. */
+/** Refuses every use: integ sends nothing while the command for the secret is unknown. */
 export function refusingDestination(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
     ? "Its secret goes to another command, or in another format."
@@ -99,7 +98,7 @@ export function refusingDestination(entry: Entry, { options, replaces }: Recover
   return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };
 }
 
-/** `--force` applies to the recorded destination only if no destination was typed. */
+/** `--force` covers the recorded destination only if none was typed. */
 function rememberedOptions(place: DestinationOption, options: SecretOptions, isTyped: boolean): SecretOptions {
   const { as, force = false, ...rest } = options;
   if (isTyped || place.kind === "command") return { ...rest, to: [place] };

@@ -5,7 +5,7 @@ import type { ListView } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { deliveriesOf, deliveriesView } from "./deliveries.ts";
 import { type EntryExtras, entryView, entryWithHolderView, historyView, publicEntry, untrustedWords } from "./view.ts";
-import { mentionMove } from "../running/change.ts";
+import { warnOfMove } from "../running/change.ts";
 
 export const command = defineVerb({
   isPaged: true,
@@ -18,7 +18,7 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Which entry?" }),
   async run(context, { args: [id] }) {
     const journal = await context.journal();
-    await mentionMove(context);
+    await warnOfMove(context);
     const entry = await journal.find(id);
     const history = (await journal.history(entry.id)).map(({ at, state, actor }) => ({ at, state, actor }));
     const destinations = await deliveriesOf(journal, entry);

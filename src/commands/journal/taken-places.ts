@@ -1,4 +1,4 @@
-// Within one command, two entries cannot deliver to the same file, profile or store.
+// In one command, two entries cannot deliver to the same file, profile or store.
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import {
@@ -37,8 +37,7 @@ export class TakenPlaces {
       prepare: async (work, preparation) => {
         refuse();
         const record = await destination.prepare(work, preparation);
-        // From now on the entry records the destination, so a later command may deliver there even if this command
-        // fails.
+        // The destination is recorded now, even if this command fails.
         this.#take(destination, entry);
         return record;
       },

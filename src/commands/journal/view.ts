@@ -43,24 +43,31 @@ export const entryView: ResourceView = {
   nulls: [],
 };
 
-/** These fields can be chosen with `--fields` but have no column. */
-const further = ["object", "replaces", "replaced_by", "parent", "policy_name", "policy_id", "needs", "untrusted"].map(
-  (path) => ({
-    path,
-    heading: path,
-  }),
-);
+/** Only for `--fields`. */
+const extraColumns = [
+  "object",
+  "replaces",
+  "replaced_by",
+  "parent",
+  "policy_name",
+  "policy_id",
+  "needs",
+  "untrusted",
+].map((path) => ({
+  path,
+  heading: path,
+}));
 
 export const entriesView: ListView = {
   columns: [...columns],
-  further: [...entryView.columns, ...holderColumns, ...further],
+  extraColumns: [...entryView.columns, ...holderColumns, ...extraColumns],
   singular: "entry",
   plural: "entries",
 };
 
 export const sharedEntriesView: ListView = { ...entriesView, columns: [...columns, ...holderColumns] };
 
-/** `ids` may be only the first of `count` entries. */
+/** @param count the number of entries, of which `ids` may be only the first */
 export function untrustedWords(ids: readonly string[], count = ids.length): string {
   const [id] = ids;
   if (count === 1)
@@ -88,26 +95,23 @@ export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<Resour
   return (await import("../oauth-clients/clients.ts")).oauthClientView;
 }
 
-/** Valid JSON stays text, because parsing it would round large integers. */
+/** Keeps valid JSON as text: parsing would round large integers. */
 function requestJson(text: string): string {
   if (text === "") return "null";
   return tryParseJson(text) === undefined ? JSON.stringify(text) : text;
 }
 
 export interface EntryExtras {
-  /**
-   * A record of the entry has no valid HMAC, so integ sends no request for the entry. The entry still blocks other
-   * changes.
-   */
+  /** A record lacks a valid HMAC: integ sends no request for the entry, which still blocks other changes. */
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
-  /** This machine must do this step before the entry's own next step. */
+  /** What this machine needs before the entry's own next step. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;
 }
 
-/** The keys keep the order of docs/design/journal.md, and `request` is the exact body. */
+/** Keys are in the order of docs/design/journal.md; `request` is the exact body. */
 export function publicEntry(entry: Entry, { first, isUntrusted, ...rest }: EntryExtras = {}): string {
   const before = {
     id: entry.id,

@@ -5,21 +5,21 @@ import {
   judgeKey,
   rank,
   type Severity,
-  type Unjudged,
+  type UnjudgedRule,
 } from "./audit-rules.ts";
 import { applyWaivers, type Waived, type Waiver } from "./audit-waivers.ts";
 
 export interface KeysAudit extends Waived {
   readonly keys: number;
-  /** Revoked keys and keys with an undocumented status are not counted. */
+  /** Without revoked keys and keys of undocumented status. */
   readonly judged: number;
-  readonly unjudged: readonly Unjudged[];
+  readonly unjudged: readonly UnjudgedRule[];
   readonly counts: Readonly<Record<Severity, number>>;
 }
 
 type KeyRow = Readonly<Record<string, unknown>>;
 
-/** The findings are grouped by key, the key with the worst finding first. */
+/** Grouped by key, the worst first. */
 export function auditKeys(rows: readonly KeyRow[], at: AuditInput, waivers: readonly Waiver[] = []): KeysAudit {
   const keys = rows.flatMap((row, index) => judgeKey(row, index + 1, at) ?? []);
   const findings = keys.toSorted((one, other) => worstOf(one) - worstOf(other)).flatMap((key) => key.findings);

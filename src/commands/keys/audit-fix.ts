@@ -1,5 +1,4 @@
-// `keys audit --fix` revokes unused keys and replaces old or expiring keys whose secret has a recorded destination. A
-// person must fix the other findings.
+// `keys audit --fix` revokes unused keys, and replaces old or expiring keys whose secret has a recorded destination.
 import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -9,7 +8,7 @@ import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
-import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
+import { actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
 import { questionOf, reportFinding } from "../running/audit-fix.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
@@ -18,9 +17,9 @@ import { deliveredKeyView, revokedKeyView } from "./keys.ts";
 import { requestOf } from "./replacement.ts";
 
 const idleRules: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
-/** A replacement with the same properties fixes the findings of these rules. */
+/** Rules whose findings a replacement fixes. */
 const ageRules: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
-/** The remedies of `audit-rules.ts` contain the same values. */
+/** As in the remedies of audit-rules.ts. */
 const [overlap, expiresIn] = ["1d", "90d"];
 const waitMs = 60_000;
 
@@ -30,10 +29,10 @@ interface Replacement {
   readonly expiresIn: string | undefined;
 }
 
-/** Each fix by key id; undefined means a revocation. */
+/** By key id; undefined: a revocation. */
 type Fixes = ReadonlyMap<string, Replacement | undefined>;
 
-/** Returns the findings that a person must fix, or none with `isTrial`. */
+/** @returns the findings that a person must fix; none with `isTrial` */
 export async function fixKeys(
   context: Context,
   findings: readonly Finding[],
@@ -65,11 +64,11 @@ export async function fixKeys(
   );
   if (!(await output.confirm(`${actingAs(bench)}: ${question}`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
-  await mentionUnfinished(context);
+  await noteUnfinished(context);
   const change = async (id: string): Promise<string> => {
     const replacement = fixes.get(id);
     if (replacement === undefined) {
-      // Someone may have used or changed the key during the question or an earlier fix.
+      // Someone may have used or changed the key since the question.
       const current = (await again()).filter(isRevocable);
       if (!current.some(({ key_id }) => key_id === id)) throw changedSince("key", id);
       return (await revokeNamed(bench, "key", id)).receipt;
@@ -78,8 +77,8 @@ export async function fixKeys(
     const options = { destination, waitMs, overlap: "leave" } as const;
     return rotatedRow(context, await replaceAccessKey(bench, request, options), "secret");
   };
-  const isAnyNew = [...fixes.values()].some((one) => one !== undefined);
-  const view = isAnyNew ? deliveredKeyView : revokedKeyView;
+  const createsKey = [...fixes.values()].some((one) => one !== undefined);
+  const view = createsKey ? deliveredKeyView : revokedKeyView;
   const ifOccupied = (id: string): NextStep => ({
     hint: "Move what is there away, or replace the key with another destination.",
     nextCommand: findings.find(({ key_id }) => key_id === id)!.remedy as NextCommand,
@@ -88,7 +87,6 @@ export async function fixKeys(
   return left;
 }
 
-/** The finding that was asked about no longer holds. */
 export function changedSince(noun: "client" | "key", id: string): Failure {
   return new Failure("conflict", `The ${noun} ${id} has changed since the question.`, {
     meaning: "It was not revoked.",
@@ -119,18 +117,18 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   return fixes;
 }
 
-/** The API does not show every property of this key, so a person must give the missing ones. */
+/** A person must give properties that the API does not show. */
 function skipUnknownFields(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
-/** The remedy is this plain command only if the key is certainly not the caller's own. Low severity marks a new key. */
+/** With exactly this command as its remedy, the key is not the caller's own. Low severity marks a new key. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }
 
-/** `--update-profile` marks the caller's own key, and advice instead of a command marks a key that may be the caller's own. */
+/** Excludes the caller's own key (`--update-profile`) and keys that may be it (advice instead of a command). */
 function isFixedByReplacement({ rule, key_id, remedy }: Finding): boolean {
   const start = shell`integ keys rotate ${key_id ?? ""} --by-replacement`;
   return ageRules.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");

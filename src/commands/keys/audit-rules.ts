@@ -1,4 +1,4 @@
-// The audit judges an access key only by its row in the list, which may lack fields that a rule needs (§2.4, §3.2).
+// Judges an access key by its row in the list, which may lack fields that a rule needs (§2.4, §3.2).
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
 import { clockSkewMs } from "../../journal/entry.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
@@ -7,7 +7,7 @@ import type { Ownership } from "./own-key.ts";
 
 export type Severity = "high" | "medium" | "low";
 
-/** Findings of one key with the same severity are listed in this order. */
+/** The order of a key's findings of equal severity. */
 export const ruleNames = [
   "expired_active",
   "expiring",
@@ -28,7 +28,7 @@ export interface Thresholds {
 
 export interface Finding {
   readonly object: "finding";
-  /** `<rule>:<key id>`; waivers refer to the id, so it must stay stable. */
+  /** `<rule>:<key id>`. Waivers name it, so it must stay stable. */
   readonly id: string;
   readonly rule: RuleName;
   readonly severity: Severity;
@@ -38,7 +38,7 @@ export interface Finding {
   readonly remedy: NextCommand | Advice;
 }
 
-export interface Unjudged {
+export interface UnjudgedRule {
   readonly object: "unjudged";
   readonly rule: RuleName;
   readonly key_id: string | null;
@@ -46,11 +46,11 @@ export interface Unjudged {
   readonly reason: string;
 }
 
-/** `findings` starts with the worst finding. */
+/** Findings are sorted, the worst first. */
 export interface JudgedKey {
   readonly findings: readonly Finding[];
-  readonly unjudged: readonly Unjudged[];
-  /** The value is false if the key's status is not documented. */
+  readonly unjudged: readonly UnjudgedRule[];
+  /** False for an undocumented status. */
   readonly isJudged: boolean;
 }
 
@@ -79,15 +79,15 @@ interface JudgedCase extends KeyAt {
   readonly caller: Caller;
 }
 
-/** The caller is the profile that runs the audit. A remedy must not lock it out. */
+/** The profile that runs the audit. A remedy must not lock it out. */
 export interface Caller {
-  /** Messages show this name, such as `profile prod`. */
+  /** Such as `profile prod`. */
   readonly name: string;
   readonly isSecretStored: boolean;
   readonly ownership: (id: string) => Ownership;
 }
 
-/** Less than an hour is not shown exactly, so that repeated runs print the same message. */
+/** Without exact times below an hour, repeated runs print the same message. */
 const whole = (ms: number): string => (ms < 3_600_000 ? "less than an hour" : roundedDuration(ms, true));
 const fine: Verdict = { kind: "fine" };
 
@@ -99,12 +99,11 @@ function unjudged(reason: string): Verdict {
   return { kind: "unjudged", reason };
 }
 
-/** `index` is the position of the row in the list, from 1. Returns undefined for a revoked key. */
+/** @param index of the row in the list, from 1. @returns undefined for a revoked key */
 export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, at: AuditInput): JudgedKey | undefined {
   const key = readAccessKey(row);
   if (key.status === "revoked") return undefined;
-  // Plain literals are used, because spread objects take three times as long for a hundred thousand keys, and only a
-  // full garbage collection frees them.
+  // Spread objects would take three times as long for 100,000 keys, and need a full garbage collection.
   const [key_id, key_name] = [key.id ?? null, key.name ?? null];
   const { now, limits, caller } = at;
   const ownership = key.id === undefined ? "maybe" : caller.ownership(key.id);
@@ -118,7 +117,7 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, 
     has: (member) => Object.hasOwn(row, member),
   };
   const undocumented = statusVerdict(subject);
-  const unjudgedRules: Unjudged[] = [];
+  const unjudgedRules: UnjudgedRule[] = [];
   const verdicts: { readonly rule: RuleName; readonly verdict: FindingVerdict }[] = [];
   for (const rule of ruleNames) {
     const verdict = undocumented ?? rules[rule](subject);
@@ -132,21 +131,21 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, 
     const id = `${rule}:${key.id ?? `row-${index}`}`;
     return { object: "finding", id, rule, severity, key_id, key_name, message, remedy };
   });
-  return { findings: findings.sort(worstFirst), unjudged: unjudgedRules, isJudged: undocumented === undefined };
+  return { findings: findings.sort(bySeverity), unjudged: unjudgedRules, isJudged: undocumented === undefined };
 }
 
 export const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
 
-export function isAsBadAs(severity: Severity, least: Severity): boolean {
+export function isAtLeast(severity: Severity, least: Severity): boolean {
   return rank[severity] <= rank[least];
 }
 
-function worstFirst(a: Finding, b: Finding): number {
+function bySeverity(a: Finding, b: Finding): number {
   return rank[a.severity] - rank[b.severity];
 }
 
-/** `unjudged` must be grouped by key. */
-export function* unjudgedLines(unjudged: Iterable<Unjudged>): Iterable<string> {
+/** @param unjudged grouped by key */
+export function* unjudgedLines(unjudged: Iterable<UnjudgedRule>): Iterable<string> {
   let rules = new Map<string, string[]>();
   let last: string | undefined;
   for (const { rule, key_id, key_name, reason } of unjudged) {
@@ -164,13 +163,13 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
     yield `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
 }
 
-/** §3.2 documents only `active` and `revoked`. A key with another status is not judged, even if only the case differs. */
+/** §3.2 documents only `active` and `revoked`, in lower case. */
 function statusVerdict({ key: { status }, has }: JudgedCase): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
 
-/** A younger key that was never used is not a finding, because it may be used soon. */
+/** A younger unused key may be used soon. */
 const firstUseMs = 86_400_000;
 
 const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
@@ -224,8 +223,7 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes are invalid" : "the response has no scopes");
     if (!key.scopes.includes("*")) return fine;
-    // The caller's own key needs this scope to manage keys. For another key, a person must find out its use, which the
-    // API does not show.
+    // The caller's own key needs this scope. For another key, a person must find out its use.
     const remedy = subject.ownership === "own" ? "keep" : "narrow";
     return finding("medium", "has full access (scope *)", remedy);
   },
@@ -244,8 +242,8 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
 const remedyWithoutId: Advice = "Ask the service's operator for the id of this key.";
 
 /**
- * A revocation fixes all findings of a key, and a replacement has the flags of all findings. A remedy never revokes the
- * caller's own key before the caller has another one.
+ * A revocation fixes all findings; a replacement has the flags of all. The caller's own key is never revoked before the caller
+ * has another one.
  */
 function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
@@ -256,15 +254,15 @@ function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCom
   const revokes = remedies.includes("revoke");
   if (ownership === "own" && !caller.isSecretStored)
     return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}`;
-  if (revokes && ownership !== "own") return orAdviceToCheck(subject, shell`integ keys revoke ${id}`);
+  if (revokes && ownership !== "own") return guardedRemedy(subject, shell`integ keys revoke ${id}`);
   const flags = remedies.flatMap((remedy) => (typeof remedy === "object" ? [remedy.replaceWith] : []));
   const once = [...new Map(flags.map((words) => [words.join("\0"), words])).values()].flat();
   const own = ownership === "own" ? ["--update-profile"] : [];
-  return orAdviceToCheck(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
+  return guardedRemedy(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
-/** A command that might lock the caller out becomes advice, so that no one runs it without a check. */
-function orAdviceToCheck({ ownership, caller }: JudgedCase, command: NextCommand): NextCommand | Advice {
+/** A command that may lock the caller out becomes advice. */
+function guardedRemedy({ ownership, caller }: JudgedCase, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
 
@@ -272,11 +270,11 @@ export interface KeyAt {
   readonly key: AccessKey;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** True even if the member has an invalid type. */
+  /** Also true if the member has an invalid type. */
   readonly has: (member: string) => boolean;
 }
 
-/** Returns milliseconds since 1970, null if the key never expires, or the reason why the expiry is unknown. */
+/** @returns milliseconds since 1970; null: never; a text: why it is unknown */
 export function expiryOf({ key, has }: KeyAt): number | null | string {
   if (key.expiresAt === null) return null;
   if (key.expiresAt === undefined)
@@ -284,7 +282,7 @@ export function expiryOf({ key, has }: KeyAt): number | null | string {
   return timeOf(key.expiresAt) ?? `its expiresAt is not a time: ${key.expiresAt}`;
 }
 
-/** Returns milliseconds since 1970, null for null, or the reason why the time cannot be used. */
+/** @returns milliseconds since 1970; null for null; a text: why it is unusable */
 export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "createdAt"): number | null | string {
   const text = key[member];
   if (text === null) return null;
@@ -294,14 +292,14 @@ export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "creat
   return time - now > clockSkewMs ? `its ${member} lies in the future: ${text}` : time;
 }
 
-/** Returns milliseconds, or the reason why the age is unknown. */
+/** @returns milliseconds, or why the age is unknown */
 export function ageOf(subject: KeyAt): number | string {
   const created = pastTime(subject, "createdAt");
   if (typeof created === "number") return Math.max(0, subject.now - created);
   return created ?? "its createdAt is null";
 }
 
-/** Returns milliseconds since 1970. Accepts only RFC 3339 date-times: `Date.parse` accepts other texts too. */
+/** @returns milliseconds since 1970. Accepts only RFC 3339, unlike `Date.parse`. */
 export function timeOf(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i.test(text)) return undefined;
   const time = Date.parse(text.replace(" ", "T"));

@@ -17,13 +17,12 @@ export interface Waiver {
 export interface Waived {
   readonly findings: readonly Finding[];
   readonly waived: readonly (Finding & { readonly until: string; readonly reason: string | null })[];
-  /** These waivers have expired, so their findings are reported again. */
+  /** Expired waivers, whose findings are reported again. */
   readonly ended: readonly Waiver[];
   readonly unused: readonly Waiver[];
 }
 
-/** People would forget a longer waiver. */
-const longestMs = 366 * 86_400_000;
+const maxDurationMs = 366 * 86_400_000;
 
 const example = '{"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"replaced in January"}]}';
 
@@ -47,10 +46,7 @@ function textOf(context: Context, path: string): string {
   }
 }
 
-/**
- * `until` in the file is a time, or a date that includes the whole day in UTC.
- * @throws Failure `usage` for an invalid file: a mistyped waiver would accept the wrong findings
- */
+/** @throws Failure `usage` for an invalid file: a mistyped waiver would accept the wrong findings */
 export function readWaivers(text: string, at: { readonly path: string; readonly now: number }): Waiver[] {
   const refuse = (why: string): Failure =>
     new Failure("usage", `${at.path}: ${why}.`, { meaning: `It looks like ${example}` });
@@ -78,7 +74,7 @@ function readWaiver(item: unknown, now: number): Waiver | string {
   if (reason !== null && typeof reason !== "string") return '"reason" must be a text';
   const endsAt = typeof until === "string" ? endOf(until) : undefined;
   if (typeof until !== "string" || endsAt === undefined) return '"until" must be a date like 2027-01-31: a waiver ends';
-  if (endsAt - now > longestMs) return `it lasts until ${until}: a year is the longest`;
+  if (endsAt - now > maxDurationMs) return `it lasts until ${until}: a year is the longest`;
   return { rule: ruleName, key, until, endsAt, reason };
 }
 
@@ -92,7 +88,7 @@ function endOf(until: string): number | undefined {
 }
 
 export function applyWaivers(findings: readonly Finding[], waivers: readonly Waiver[], now: number): Waived {
-  // If a finding has several waivers, the one that ends last applies.
+  // Of several waivers, the one that ends last applies.
   const byFinding = new Map(
     waivers.toSorted((a, b) => a.endsAt - b.endsAt).map((waiver) => [findingOf(waiver), waiver]),
   );

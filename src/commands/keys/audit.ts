@@ -49,7 +49,7 @@ export const command = defineVerb({
       maxIdleMs: parseLifetime(options.maxIdle, "--max-idle"),
       expiresWithinMs: parseLifetime(options.expiresWithin, "--expires-within"),
     };
-    const { isAsBadAs } = await import("./audit-rules.ts");
+    const { isAtLeast } = await import("./audit-rules.ts");
     const { waiversIn } = await import("./audit-waivers.ts");
     const { auditKeys } = await import("./audit-all.ts");
     const waivers = waiversIn(context, options.waivers);
@@ -77,7 +77,7 @@ export const command = defineVerb({
     }
     await print(context, report);
     await printNotes(context, report);
-    const bad = audit.findings.filter(({ severity }) => isAsBadAs(severity, options.failOn));
+    const bad = audit.findings.filter(({ severity }) => isAtLeast(severity, options.failOn));
     const isIncomplete = options.strict === true && (audit.unjudged.length > 0 || !report.complete);
     if (bad.length > 0 || isIncomplete) throw await findingsFailure(context, bad, report);
   },
@@ -90,7 +90,7 @@ function callerIn(profile: ActiveProfile, rows: Rows, now: number): Caller {
 
 const view: ListView = {
   columns: findingColumns,
-  further: ["object", "id"].map((path) => ({ path, heading: path })),
+  extraColumns: ["object", "id"].map((path) => ({ path, heading: path })),
   singular: "finding",
   plural: "findings",
 };
@@ -112,7 +112,7 @@ async function print(context: Context, report: Report): Promise<void> {
 
 const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
 
-/** Makes one row per key. Without `nowMs` (milliseconds since 1970), times stay absolute. */
+/** One row per key. Without `nowMs`, times are absolute. */
 function perKey(findings: readonly Finding[], nowMs: number | undefined): Finding[] {
   const keys = new Map<string, Finding[]>();
   for (const one of findings) {
@@ -147,7 +147,7 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `Audited ${judged} of ${keys} keys; revoked keys are not audited.`;
 }
 
-/** With `--fields`, JSON and YAML are a list, which has no place for the facts of the notes. */
+/** False with `--fields`: a list has no place for the facts of the notes. */
 function isOneDocument({ format, fields }: Context["output"]): boolean {
   return (format === "json" || format === "yaml") && fields === undefined;
 }

@@ -7,7 +7,7 @@ import {
   showRequest,
   printReceipt,
   actingAs,
-  mentionUnfinished,
+  noteUnfinished,
   reportDelivered,
   reportPlan,
   workbenchOf,
@@ -62,7 +62,7 @@ export const command = defineVerb({
     }
     reportPlan(context, planWords(bench, creation.request));
     noteDefaults(context, options);
-    await mentionUnfinished(context);
+    await noteUnfinished(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
     if (receipt !== undefined && !destination.isStdout) {
       await printReceipt(() => context.output.resource(receipt, deliveredKeyView));
@@ -78,7 +78,7 @@ function planWords(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["r
 }
 
 async function creationOf(context: Context, typed: KeyFlags): Promise<KeyCreation> {
-  // Contradicting flags are refused before any question.
+  // Refuses contradicting flags before any question.
   expiryOf(typed, context.clock.now());
   const name = typed.name ?? (await askName(context));
   const flags = await withChoices(context.output, typed);
@@ -99,7 +99,7 @@ function lacksExpiry({ expiresAt, expiresIn }: KeyFlags): boolean {
   return expiresAt === undefined && expiresIn === undefined;
 }
 
-/** `keys audit` would report a key with the default scope and expiry, so integ asks for both at a terminal. */
+/** Asks at a terminal for scope and expiry, whose defaults `keys audit` would report. */
 async function withChoices(output: Context["output"], flags: KeyFlags): Promise<KeyFlags> {
   if (!output.interactive) return flags;
   const scope = flags.scope ?? [
@@ -110,7 +110,7 @@ async function withChoices(output: Context["output"], flags: KeyFlags): Promise<
   return { ...flags, scope, expiresIn };
 }
 
-/** Without a terminal, a note adds the defaults to the log of the job. */
+/** The log of a job shows the defaults. */
 function noteDefaults({ output }: Context, flags: KeyFlags): void {
   if (output.interactive) return;
   const defaults = [

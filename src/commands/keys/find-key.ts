@@ -1,4 +1,4 @@
-// The legacy contract has no request for one key (§4.4), so integ searches the list.
+// Finds a key in the list, because the legacy contract has no request for one key (§4.4).
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Service } from "../../api/connect.ts";
 import type { Context } from "../../context.ts";
@@ -12,8 +12,8 @@ export interface FoundKey {
 }
 
 /**
- * An id takes precedence over a name, and an active key over other keys of the same name.
- * @throws Failure `not_found`, `conflict` if several keys match equally well, or `usage` for an empty id
+ * An id takes precedence over a name, an active key over others of the same name.
+ * @throws Failure `not_found`; `conflict` if several keys match equally well; `usage` for an empty id
  */
 export async function findKey(context: Context, { accessKeys }: Service, typed: string): Promise<FoundKey> {
   if (typed.trim() === "")

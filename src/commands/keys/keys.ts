@@ -21,7 +21,7 @@ export const accessKeyView: ResourceView = {
 
 export const deliveredKeyView: ResourceView = { ...accessKeyView, nulls: ["secret"] };
 
-/** This view fits every key without a secret, not only revoked keys. */
+/** For all keys without a secret. */
 export const revokedKeyView: ResourceView = { columns: accessKeyColumns };
 
 export const findingColumns: readonly Column[] = [

@@ -28,7 +28,7 @@ export const command = defineVerb({
     const isNamed = name === undefined ? () => true : matcher(name);
     const isShown = (row: Row): boolean => {
       const key = readAccessKey(row.value);
-      // The service may show a key as active after its expiry; the table shows it as expired.
+      // The service may show an expired key as active.
       const hasExpired = key.status === "active" && Date.parse(key.expiresAt ?? "") <= nowMs;
       const isOfStatus = status === undefined || (hasExpired ? "expired" : key.status) === status;
       return isOfStatus && isNamed(key.name ?? "");
@@ -36,7 +36,7 @@ export const command = defineVerb({
     function* shown(): Iterable<Row> {
       for (const row of value.rows) if (isShown(row)) yield row;
     }
-    // Rows are parsed only for a filter: a list may have 100,000 keys.
+    // A list may have 100,000 keys: parse rows only for a filter.
     const isAll = status === undefined && name === undefined;
     const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
     await printRows(context, { ...value, rows }, { columns: accessKeyColumns, singular: "key", plural: "keys", nowMs });

@@ -1,4 +1,4 @@
-// `keys create` and `keys rotate --by-replacement` share the flags for a new access key (§2.4).
+// Flags for a new access key (§2.4).
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { parseLifetime } from "../options/global.ts";
@@ -25,8 +25,8 @@ export const addKeyOptions = sharedOptions((command) =>
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
- * A mark identifies the key after a lost response. It is the default without a terminal, because no one can then choose
- * between keys of one name, and with a team's journal, because another person may finish the creation.
+ * A mark identifies the key after a lost response. It is the default without a terminal, where no one can choose between keys of
+ * one name, and in a team's journal, where another person may finish the creation.
  */
 export async function isMarked(
   { journal, output }: Pick<Context, "journal" | "output">,
@@ -41,13 +41,13 @@ export async function isMarked(
 }
 
 export interface Expiry {
-  /** Time in the request, ISO 8601; null means that the key never expires. */
+  /** ISO 8601; null: never. */
   readonly at: string | null;
-  /** The same typed lifetime has the same fingerprint on every day, such as `in 7776000000 ms`. */
+  /** The same for the same typed lifetime on any day, such as `in 7776000000 ms`. */
   readonly fingerprint: string;
 }
 
-/** `nowMs` is in milliseconds since 1970. @throws Failure `usage` for contradicting flags or an invalid value */
+/** @throws Failure `usage` for contradicting flags or an invalid value */
 export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Expiry | undefined {
   if (expiresAt !== undefined && expiresIn !== undefined)
     throw new Failure("usage", "--expires-at and --expires-in contradict each other.", { hint: "Keep one of them." });

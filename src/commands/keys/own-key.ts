@@ -1,5 +1,4 @@
-// Finds the access key that the caller uses. Revoking that key, or rotating it without updating its profile, locks the
-// caller out.
+// Finds the caller's own access key. Revoking it, or rotating it without updating its profile, locks the caller out.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import { isCredentialRefused } from "../../api/call/attempt.ts";
@@ -25,33 +24,33 @@ function mayAdminister({ status, expiresAt, scopes }: AccessKey, now: number): b
 }
 
 interface Candidates {
-  /** Ids of the keys that may be the caller's; undefined if the list may be incomplete or has no such key. */
+  /** May be the caller's; undefined if the list may be incomplete or has none. */
   readonly ids: ReadonlySet<string> | undefined;
-  /** These keys cannot be the caller's, because they cannot list keys. */
-  readonly powerless: ReadonlySet<string>;
+  /** Cannot list keys, and so cannot be the caller's. */
+  readonly nonListing: ReadonlySet<string>;
 }
 
 /** @assumed §5.3: only a key with scope `*` that is neither revoked nor expired gives a token that lists keys */
 function candidatesIn({ rows, now }: OwnKey): Candidates {
-  const [ids, powerless] = [new Set<string>(), new Set<string>()];
+  const [ids, nonListing] = [new Set<string>(), new Set<string>()];
   let isWhole = rows?.saysMore === false;
   for (const { value } of rows?.rows ?? []) {
     const key = readAccessKey(value);
     const mayBeOwn = mayAdminister(key, now);
     if (mayBeOwn && key.id === undefined) isWhole = false;
     if (mayBeOwn && key.id !== undefined) ids.add(key.id);
-    if (!mayBeOwn && key.id !== undefined && !ids.has(key.id)) powerless.add(key.id);
+    if (!mayBeOwn && key.id !== undefined && !ids.has(key.id)) nonListing.add(key.id);
   }
-  return { ids: isWhole && ids.size > 0 ? ids : undefined, powerless };
+  return { ids: isWhole && ids.size > 0 ? ids : undefined, nonListing };
 }
 
-/** The list, which may have 100,000 keys, is read only once. */
+/** Reads the list, which may have 100,000 keys, only once. */
 export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   const { keyId } = own;
   if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");
-  const { ids, powerless } = candidatesIn(own);
+  const { ids, nonListing } = candidatesIn(own);
   return (id) => {
-    if (powerless.has(id)) return "other";
+    if (nonListing.has(id)) return "other";
     if (ids === undefined) return "maybe";
     if (!ids.has(id)) return "other";
     return ids.size === 1 ? "own" : "maybe";
@@ -62,7 +61,7 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
   return ownershipIn(own)(id);
 }
 
-/** A failed request is neither repeated nor reported: callers also work without the list. */
+/** One attempt, without a report: callers also work without the list. */
 export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });
@@ -76,11 +75,11 @@ export async function listKeysOnce(context: Context, profile: ActiveProfile): Pr
 
 export interface ProfileKey {
   readonly id: string;
-  /** The key's name, owner and expiry, in parentheses; empty if the list does not have the key. */
+  /** Name, owner and expiry in parentheses; empty if the list lacks the key. */
   readonly words: string;
 }
 
-/** Without a key id in the profile, the key is the only one in the list that may be the profile's. */
+/** Without a key id in the profile, finds the only key that may be the profile's. */
 export async function findProfileKey(context: Context, { name, credential }: Profile): Promise<ProfileKey | undefined> {
   if (credential?.kind !== "api_key") return undefined;
   const listed = await listKeysOnce(context, await context.profiles.named(name));
@@ -104,8 +103,7 @@ export interface OwnKeyChoice {
 }
 
 /**
- * Rotating the caller's own key locks the caller out, unless the profile receives the new secret. `--yes` skips this
- * check.
+ * Rotating the caller's own key locks the caller out, unless its profile gets the new secret. `--yes` skips this check.
  * @throws Failure `usage` if the key is the caller's own, or if it may be and no terminal can show a warning
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {
@@ -118,7 +116,7 @@ export async function refuseToLockOut(context: Context, profile: ActiveProfile, 
   if (ownership === "other") return;
   if (!context.output.interactive) throw maybeOwnKeyFailure(profile, choice);
   context.output.note(
-    `If ${id} is the key that ${callerOf(profile)} uses, ${advice(profile)}: without it ${callerOf(profile)} is locked out.`,
+    `If ${callerOf(profile)} uses ${id}, ${advice(profile)}: otherwise the rotation locks ${callerOf(profile)} out.`,
   );
 }
 
@@ -132,10 +130,10 @@ function ownKeyFailure(
   return new Failure("usage", `${id} is the key that ${caller} uses: rotating it would lock ${caller} out.`, {
     meaning: isSecretStored(profile)
       ? "Nothing was changed. The new secret can replace the old one in the profile."
-      : `Nothing was changed. With --yes it is rotated anyway: ${advice(profile)}.`,
+      : `Nothing was changed. With --yes, integ rotates it anyway: then ${advice(profile)}.`,
     ...(isSecretStored(profile)
       ? { nextCommand: shell`integ keys rotate ${id} ${again}` }
-      : { hint: "Put the new secret where the old one is kept: add --yes and --secret-command." }),
+      : { hint: "Add --yes, and --secret-command to put the new secret where the old one is stored." }),
   });
 }
 
@@ -145,7 +143,7 @@ function maybeOwnKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failu
     meaning: `Nothing was changed. If it is, ${advice(profile)}; if it is another key, ask a person, and add --yes only if they agree.`,
     ...(isSecretStored(profile)
       ? settingOf(profile.name, "--api-key-id")
-      : { hint: "Use a profile that knows its key: see --api-key-id in integ help profiles add." }),
+      : { hint: "Use a profile with a key id: see --api-key-id in integ help profiles add." }),
   });
 }
 
@@ -158,7 +156,7 @@ export function callerOf({ name }: Pick<ActiveProfile, "name">): string {
 }
 
 function advice(profile: Pick<ActiveProfile, "name">): string {
-  return isSecretStored(profile) ? "add --update-profile" : "its new secret must replace the old one there";
+  return isSecretStored(profile) ? "add --update-profile" : "replace the old secret there by the new one";
 }
 
 export async function warnIfLockedOut(
@@ -195,15 +193,15 @@ export async function checkUpdatable(context: Context, profile: ActiveProfile, i
   const stored = (await context.profiles.store()).get(profile.name);
   if (stored === undefined)
     throw refuse(
-      `the profile ${profile.name} is not kept by integ`,
-      "Put the new secret to where the old one is kept with --secret-command.",
+      `integ does not store the profile ${profile.name}`,
+      "Use --secret-command to put the new secret where the old one is stored.",
     );
   const { credential } = stored;
   if (credential?.kind !== "api_key") throw refuse(`the profile ${profile.name} does not use an access key`);
   if (credential.source === "command")
     throw refuse(
       `the profile ${profile.name} gets its key from a command`,
-      "Put the new secret to where that command reads it with --secret-command.",
+      "Use --secret-command to put the new secret where that command reads it.",
     );
   if (profile.keyId !== undefined && profile.keyId !== id)
     throw refuse(`the profile ${profile.name} uses another key, ${profile.keyId}`);

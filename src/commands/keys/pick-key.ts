@@ -1,4 +1,4 @@
-// Asks for a key at a terminal. The choices come from the service's list, or from the journal if the list is not available.
+// Asks for a key at a terminal. Offers the service's list, else the journal's keys.
 import { readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
@@ -21,7 +21,7 @@ export async function pickKey(context: Context, question: string): Promise<strin
   return context.output.pick(question, { choices, flag: "<id>", other });
 }
 
-/** The profile's own key comes last, because revoking or rotating it can lock the profile out. */
+/** The profile's own key comes last: revoking or rotating it can lock the profile out. */
 export function keysListed(
   { rows }: Pick<Rows, "rows">,
   { own, now }: { readonly own: string | undefined; readonly now: number },
@@ -31,13 +31,13 @@ export function keysListed(
     const { id = "", name, boundEmail, keyType, createdAt, expiresAt } = key;
     const status = key.status === "active" && Date.parse(expiresAt ?? "") <= now ? "expired" : key.status;
     const age = createdAt === undefined ? undefined : `created ${relativeTime(createdAt, now)}`;
-    const whose = id === own ? "the key that this profile uses" : (boundEmail ?? keyType);
-    return { value: id, hint: [name, whose, status, age].filter((part) => part !== undefined).join(", ") };
+    const owner = id === own ? "the key that this profile uses" : (boundEmail ?? keyType);
+    return { value: id, hint: [name, owner, status, age].filter((part) => part !== undefined).join(", ") };
   });
   return [...choices.filter(({ value }) => value !== own), ...choices.filter(({ value }) => value === own)];
 }
 
-/** The newest key comes first and the profile's own key last. */
+/** The newest first, the profile's own key last. */
 export function keysIn(
   entries: readonly Entry[],
   { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },

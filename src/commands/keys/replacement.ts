@@ -1,5 +1,5 @@
-// Replaces a key with a new key that has the same properties. A flag must give each property that the list does not
-// show, and only a flag can add access.
+// Replaces a key by one with the same properties. Flags must give properties that the list does not show, and only flags add
+// access.
 import { clockSkewMs } from "../../journal/entry.ts";
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
@@ -15,7 +15,7 @@ import {
   mayRevokeUnproven,
   DeferredPrintErrors,
   actingAs,
-  mentionUnfinished,
+  noteUnfinished,
   reportDelivered,
   workbenchOf,
 } from "../running/change.ts";
@@ -41,18 +41,18 @@ export interface Rotation {
   readonly id: string;
   readonly options: RotateFlags;
   readonly destination: Destination;
-  /** True if the new secret becomes the credential of the active profile. */
-  readonly takesOwn: boolean;
+  /** The new secret becomes the acting profile's credential. */
+  readonly updatesOwn: boolean;
 }
 
-/** Returns the new key's id if the old key is already revoked, otherwise undefined. */
+/** @returns the new key's id once the old key is revoked, else undefined */
 export async function rotateByReplacement(
   context: Context,
-  { id, options, destination, takesOwn }: Rotation,
+  { id, options, destination, updatesOwn }: Rotation,
 ): Promise<string | undefined> {
   const { output } = context;
   const bench = await workbenchOf(context);
-  const request = { ...(await requestOf(context, bench, { id, options })), updateProfile: takesOwn };
+  const request = { ...(await requestOf(context, bench, { id, options })), updateProfile: updatesOwn };
   if (options.dryRun) {
     const [{ showSteps }, { keyReplacementSteps }] = await Promise.all([
       import("../running/dry-run.ts"),
@@ -73,10 +73,10 @@ export async function rotateByReplacement(
     output.note(
       `The new key expires when the old one does, ${output.when(expiresAt)}. --expires-in sets another lifetime.`,
     );
-  await mentionUnfinished(context);
+  await noteUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const printing = new DeferredPrintErrors();
-  // Print the new key before the old key is revoked: a script needs the new key even if the rest fails.
+  // A script needs the new key even if the rest fails.
   const showReceipt = async (receipt: string, dueAt?: string): Promise<void> => {
     if (destination.isStdout) return;
     await printing.print(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
@@ -135,7 +135,7 @@ export async function requestOf(
   };
 }
 
-/** The old key's name loses the mark that its creation added, because the new key gets its own mark. */
+/** Removes the mark of the old key's creation from its name. */
 async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
   if (old.id === undefined || old.name === undefined) return old;
   const creations = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });
@@ -144,7 +144,7 @@ async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): 
   return name !== undefined && old.name.startsWith(`${name}-`) ? { ...old, name } : old;
 }
 
-/** `until` is the earliest possible end of the overlap, in milliseconds since 1970. */
+/** @param until the earliest end of the overlap, in milliseconds since 1970 */
 export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number): void {
   if (expiresAt === undefined || Date.parse(expiresAt) > until) return;
   throw new Failure("usage", `The new key would expire at ${expiresAt}, before the overlap ends.`, {
@@ -153,10 +153,7 @@ export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number):
   });
 }
 
-/**
- * This machine's clock is more exact than the service's `Date` header, but a large difference means that the clock is
- * wrong.
- */
+/** The `Date` header is less exact than this machine's clock, unless they differ so much that this clock is wrong. */
 function timeFor(bench: Workbench): number {
   const now = bench.clock.now();
   const ofService = serviceTime(bench);
@@ -164,8 +161,8 @@ function timeFor(bench: Workbench): number {
 }
 
 /**
- * Returns an empty object if the list may be incomplete.
- * @throws Failure `not_found` if a complete list does not have the key, `unusable` if the key is revoked
+ * @returns an empty object if the list may be incomplete
+ * @throws Failure `not_found` if a complete list lacks the key, `unusable` if the key is revoked
  */
 export function oldKeyOf(rows: Rows, id: string): AccessKey {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
@@ -205,7 +202,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   return { request, expiry: expiry?.fingerprint, marked: flags.marker === true };
 }
 
-/** Null means that the key never expires; undefined means that the expiry is unknown or in the past. */
+/** @returns null: never; undefined: unknown or in the past */
 function futureExpiry(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;

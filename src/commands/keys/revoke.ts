@@ -2,7 +2,7 @@ import { warnOfUsers } from "../running/users.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
-import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
+import { actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
 import { changeEach, eachOnce } from "../running/several.ts";
 import { shell } from "../../next-step.ts";
 import { warnIfLockedOut } from "./own-key.ts";
@@ -19,7 +19,7 @@ export const command = defineVerb({
   ],
   asks: askKey("Which key should be revoked?"),
   async run(context, { args: [typed], options }) {
-    // The argument is one id, not a list, if the user chose it in the prompt.
+    // A prompt gives one id instead of a list.
     const ids = eachOnce([typed].flat(), shell`integ keys list`);
     const profile = await context.profiles.active();
     await profile.legacy();
@@ -35,8 +35,8 @@ export const command = defineVerb({
     const what = ids.length === 1 ? `key ${ids[0]}` : `${ids.length} keys (${ids.join(", ")})`;
     const agreed = await context.output.confirm(`${actingAs(bench)}: revoke ${what}?${warning}`, { destructive: true });
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
-    await mentionUnfinished(context);
-    // Revoke the caller's own key last: its revocation locks the caller out.
+    await noteUnfinished(context);
+    // Revoking the caller's own key locks the caller out.
     const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
     const change = async (id: string): Promise<string> => {
       const { receipt, isConfirmed } = await revokeNamed(bench, "key", id);

@@ -5,7 +5,7 @@ import { addKeyOptions } from "./new-key.ts";
 import { checkUpdatable, refuseToLockOut, warnIfLockedOut } from "./own-key.ts";
 import type { RotateFlags, Rotation } from "./replacement.ts";
 import { askDestination, screenOverlapMs, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { actingAs, printReceipt, mentionUnfinished, reportDelivered, workbenchOf } from "../running/change.ts";
+import { actingAs, printReceipt, noteUnfinished, reportDelivered, workbenchOf } from "../running/change.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
@@ -36,7 +36,7 @@ export const command = defineVerb({
           )
           .option(
             "--overlap-unused <duration>",
-            "With --by-replacement: revoke the old key once it was not used for this long, at the latest after --overlap, or after 14 days",
+            "With --by-replacement: revoke the old key once it has been unused for this long, at the latest after --overlap (default: 14d)",
           )
           .option(
             "--accept-unproven",
@@ -64,12 +64,12 @@ export const command = defineVerb({
     const { updateProfile = false, byReplacement } = options;
     const secretProfile = options.secretProfile?.find(({ value }) => value === profile.name)?.value;
     if (updateProfile) await checkUpdatable(context, profile, id);
-    // --secret-profile with the key's own profile means the same as --update-profile.
-    const takesOwn = updateProfile || (profile.keyId === id && secretProfile === profile.name);
+    // For the key's own profile, --secret-profile means --update-profile.
+    const updatesOwn = updateProfile || (profile.keyId === id && secretProfile === profile.name);
     const { destination, overlap } = await destinationOf(context, profile, options);
     await profile.legacy();
     await refuseToLockOut(context, profile, { id, updateProfile, secretProfile, byReplacement });
-    const rotation = { id, options: { ...options, overlap }, destination, takesOwn };
+    const rotation = { id, options: { ...options, overlap }, destination, updatesOwn };
     await warnOfUsers(context, [id], destination);
     if (options.dryRun && byReplacement !== true) {
       const [{ showSteps }, { keyRotationSteps }] = await Promise.all([
@@ -80,14 +80,14 @@ export const command = defineVerb({
     }
     const rotate = byReplacement ? (await import("./replacement.ts")).rotateByReplacement : rotateInPlace;
     const newId = await rotate(context, rotation);
-    if (takesOwn || secretProfile === profile.name || newId === undefined) return;
+    if (updatesOwn || secretProfile === profile.name || newId === undefined) return;
     await warnIfLockedOut(context, profile, { id, newId, secretFile: options.secretFile?.[0]?.value });
   },
 });
 
 const pick = askKey("Which key should get a new secret?");
 
-/** The key can be given by its id, by the id of a predecessor, or by its name in a policy or in the list. */
+/** Accepts an id, a predecessor's id, or a name in a policy or in the list. */
 async function keyOf<Flags extends RotateFlags>(
   context: Context,
   typed: string | undefined,
@@ -124,9 +124,9 @@ const replacementFlags = [
 
 function checkFlags(id: string, options: RotateFlags): void {
   if (id.trim() === "") throw new Failure("usage", "The key's id is empty.", { nextCommand: shell`integ keys list` });
-  const stray = replacementFlags.find((name) => options[name] !== undefined);
-  if (stray !== undefined && !options.byReplacement) {
-    const flag = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const misplaced = replacementFlags.find((name) => options[name] !== undefined);
+  if (misplaced !== undefined && !options.byReplacement) {
+    const flag = misplaced.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     throw new Failure("usage", `--${flag} is for a new key, and a rotation in place creates none.`, {
       hint: "Add --by-replacement, or leave the flag out.",
     });
@@ -155,20 +155,20 @@ async function destinationOf(
   return { destination, overlap: options.overlap ?? overlap };
 }
 
-async function rotateInPlace(context: Context, { id, options, destination, takesOwn }: Rotation): Promise<string> {
+async function rotateInPlace(context: Context, { id, options, destination, updatesOwn }: Rotation): Promise<string> {
   const { output } = context;
   const bench = await workbenchOf(context);
   const { earlierRotations, rotateAccessKey } = await import("../../operations/in-place.ts");
   const settledBefore = await earlierRotations(bench, id);
-  const whose = bench.account.keyId === id ? ", and it is the one that this profile uses" : "";
-  const question = `${actingAs(bench)}: rotate key ${id} in place? Its old secret may stop working immediately${whose}.`;
-  if (!(await output.confirm(question, { destructive: true })))
-    throw new Failure("usage", "Not rotated: the answer was no.");
-  await mentionUnfinished(context);
+  const ownKeyNote = bench.account.keyId === id ? ", and it is the one that this profile uses" : "";
+  const question = `${actingAs(bench)}: rotate key ${id} in place? Its old secret may stop working immediately${ownKeyNote}.`;
   output.note(
     "The old secret may stop working before the new one arrives: if the response is lost, no secret of this key works. --by-replacement avoids this.",
   );
-  const request = { id, updateProfile: takesOwn };
+  if (!(await output.confirm(question, { destructive: true })))
+    throw new Failure("usage", "Not rotated: the answer was no.");
+  await noteUnfinished(context);
+  const request = { id, updateProfile: updatesOwn };
   const fresh = options.new === true;
   const { entry, receipt } = await rotateAccessKey(bench, request, { destination, fresh, settledBefore });
   if (receipt !== undefined && !destination.isStdout) {

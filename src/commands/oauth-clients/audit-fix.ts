@@ -1,5 +1,4 @@
-// `oauth-clients audit --fix` revokes disabled and expired clients, and rotates old clients whose secret has a recorded
-// destination. A person must fix the other findings.
+// `oauth-clients audit --fix` revokes disabled and expired clients, and rotates old ones whose secret has a recorded destination.
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -10,7 +9,7 @@ import type { Entry } from "../../journal/entry.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
-import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
+import { actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
 import { questionOf, reportFinding } from "../running/audit-fix.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
@@ -18,18 +17,18 @@ import { changedSince } from "../keys/audit-fix.ts";
 import { type ClientFinding, unusableStatuses } from "./audit-rules.ts";
 import { oauthClientView, readClient } from "./clients.ts";
 
-/** The remedy of `audit-rules.ts` contains the same overlap. */
+/** As in the remedy of audit-rules.ts. */
 const overlapMs = 24 * 3_600_000;
 const waitMs = 60_000;
 
 interface Fix {
   readonly finding: ClientFinding;
   readonly id: string;
-  /** A revocation has no destination. */
+  /** Absent for a revocation. */
   readonly destination?: Destination;
 }
 
-/** Returns the findings that a person must fix, or none with `isTrial`. */
+/** @returns the findings that a person must fix; none with `isTrial` */
 export async function fixClients(
   context: Context,
   findings: readonly ClientFinding[],
@@ -66,7 +65,7 @@ export async function fixClients(
   );
   if (!(await output.confirm(`${actingAs(bench)}: ${question}`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
-  await mentionUnfinished(context);
+  await noteUnfinished(context);
   const change = async (id: string): Promise<string> => {
     const { destination } = fixes.find((fix) => fix.id === id)!;
     if (destination === undefined) {

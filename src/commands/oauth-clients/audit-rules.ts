@@ -5,11 +5,11 @@ import { baseNameOf, freeName } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
-  /** The id is `<rule>:<client id>`, or `slots:<service account id>`. */
+  /** `<rule>:<client id>`, or `slots:<service account id>`. */
   readonly id: string;
   readonly rule: "unusable" | "too_old" | "undeclared" | "slots";
   readonly severity: "high" | "medium" | "low";
-  /** A finding about a service account has null. */
+  /** Null for a finding about a service account. */
   readonly client_id: string | null;
   readonly service_account_id: string | null;
   readonly message: string;
@@ -19,18 +19,18 @@ export interface ClientFinding {
 export interface ClientAuditLimits {
   readonly maxAgeMs: number;
   readonly nowMs: number;
-  /** These clients belong to a policy item in the journal. */
+  /** Clients of policy items. */
   readonly declared: ReadonlySet<string>;
-  /** Policy items have these names. The audit adds the names that it suggests, so that it suggests no name twice. */
+  /** Names of policy items, and names that the audit has suggested. */
   readonly names: Set<string>;
 }
 
-/** A client with such a status holds a slot, and nothing can use it. */
+/** Such a client holds a slot, and nothing can use it. */
 export const unusableStatuses: ReadonlySet<string | undefined> = new Set(["disabled", "expired"]);
 const nearlyFull = 18;
 const day = 86_400_000;
 
-/** Each client has at most one finding. No remedy revokes the caller's own client. */
+/** At most one finding per client. No remedy revokes the caller's own client. */
 export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
   const existing = clients.filter(({ status }) => status !== "revoked" && status !== "absent");
   return [...existing.flatMap((client) => findingOf(client, limits) ?? []), ...fullAccounts(existing)];
@@ -66,7 +66,7 @@ function findingOf(
   }
   const ageMs = nowMs - Date.parse(createdAt ?? "");
   if (ageMs > maxAgeMs) {
-    const message = `it is ${Math.floor(ageMs / day)} days old, limit ${Math.floor(maxAgeMs / day)}`;
+    const message = `it is ${Math.floor(ageMs / day)} days old, at most ${Math.floor(maxAgeMs / day)}`;
     const remedy =
       ownership === "own"
         ? "Rotate it as another profile: the profile authenticates with this client."

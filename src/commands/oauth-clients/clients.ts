@@ -1,4 +1,4 @@
-// The choices of the prompts come from the journal, because the API cannot list clients (§4.2).
+// Prompts offer the journal's clients, because the API cannot list clients (§4.2).
 import type { Service } from "../../api/connect.ts";
 import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -27,7 +27,7 @@ export interface KnownClient {
   readonly service_account_id: string;
   readonly scopes: readonly string[];
   readonly client_id: string | null;
-  /** The last status in the journal is `active`, `pending` or `revoked`. */
+  /** In the journal: `active`, `pending` or `revoked`. */
   readonly status: string;
   readonly created_at: string;
 }
@@ -47,11 +47,11 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
   return (operation === "oauth_client.create" || operation === "oauth_client.adopt") && base_url === baseUrl;
 }
 
-/** Entries are added one by one, so that a long journal need not fit into memory. */
+/** Gets entries one by one, so that a long journal need not fit into memory. */
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #revoked = new Set<string>();
-  /** integ revoked the clients of these entries to create replacements. */
+  /** Entries whose clients integ revoked to replace them. */
   readonly #replaced = new Set<string | null>();
   readonly #clients = new Map<string, KnownClient>();
 
@@ -59,7 +59,7 @@ export class KnownClients {
     this.#baseUrl = baseUrl;
   }
 
-  /** The newest entry must be added first. */
+  /** Call with the newest entry first. */
   add(entry: Entry): void {
     if (entry.base_url !== this.#baseUrl) return;
     const { state, detail, resource_id: id } = entry;
@@ -80,14 +80,14 @@ export class KnownClients {
   }
 }
 
-/** `entries` must start with the newest entry. */
+/** @param entries the newest first */
 export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
   const clients = new KnownClients(baseUrl);
   for (const entry of entries) clients.add(entry);
   return [...clients.all()];
 }
 
-/** Reads only the entries of the service account's clients, not the whole journal. */
+/** Searches the journal by service account instead of reading it all. */
 export async function clientsOf(
   journal: Pick<Journal, "select">,
   { baseUrl, serviceAccount }: { readonly baseUrl: string; readonly serviceAccount: string },
@@ -100,7 +100,7 @@ export async function clientsOf(
   return clientsIn(entries, baseUrl).filter((client) => client.service_account_id === serviceAccount);
 }
 
-/** Refused creations are left out, because their service account or scope may be mistyped. */
+/** Without refused creations, whose service account or scope may be mistyped. */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
   return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
 }
@@ -118,7 +118,7 @@ export async function askAccount(context: Context): Promise<string> {
   });
 }
 
-/** The scopes of the service account's newest creation are preselected. */
+/** Preselects the scopes of the account's newest creation. */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
   const { checkCreation } = await import("../../api/oauth-client-creation.ts");
   const requests = await recentRequests(context);
@@ -168,7 +168,7 @@ export async function askClientId(context: Context): Promise<string> {
   return context.output.pick(question, { choices, flag: "--client-id <id>", other: { label: "another…", question } });
 }
 
-/** `typed` is a resource id, or a `client_id` that is in the journal. */
+/** @param typed a resource id, or a `client_id` in the journal */
 export async function readClient(
   context: Context,
   { oauthClients }: Service,
@@ -185,7 +185,7 @@ export async function readClient(
   }
 }
 
-/** Returns undefined if `typed` is a resource id or is not in the journal. */
+/** @returns undefined for a resource id, or an id that the journal lacks */
 export async function resourceIdOf(context: Context, typed: string): Promise<string | undefined> {
   const clients = await clientsNamed(context, typed);
   const client = clients.some(({ id }) => id === typed)
@@ -196,16 +196,16 @@ export async function resourceIdOf(context: Context, typed: string): Promise<str
   return client.id;
 }
 
-/** Adds a sentence to a 404 if the journal has no client with this resource id either. Returns other errors unchanged. */
+/** Extends a 404 if the journal does not know the resource id either. */
 export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
     ...error.details,
-    meaning: `No client in ${await whoseJournal(context)} has this id or client_id. If you typed a client_id, use the client's resource id instead.`,
+    meaning: `No client in ${await journalName(context)} has this id or client_id. If you typed a client_id, use the client's resource id instead.`,
   });
 }
 
-export async function whoseJournal({ journal }: Context): Promise<string> {
+export async function journalName({ journal }: Context): Promise<string> {
   return (await journal()).isShared ? "the team's journal" : "this machine's journal";
 }
 
@@ -213,7 +213,7 @@ function isNotFound(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === "not_found";
 }
 
-/** `select` finds a client by its resource id or by its `client_id`. */
+/** By resource id or `client_id`. */
 async function clientsNamed(context: Context, typed: string): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   return clientsIn(await (await context.journal()).select({ all: true, resource: typed }), baseUrl);
@@ -225,7 +225,7 @@ async function recentClients(context: Context): Promise<KnownClient[]> {
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Returns nothing without a terminal, because integ cannot ask there. */
+/** Empty without a terminal. */
 async function recentRequests(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
@@ -241,7 +241,7 @@ function lastUsed(time: string): string {
   return `last used ${time.slice(0, 10)}`;
 }
 
-/** The first choice with a value is the newest, so it is kept. */
+/** Keeps the first choice of each value, which is the newest. */
 function distinct(choices: readonly Choice[]): Choice[] {
   return [...new Map(choices.toReversed().map((choice) => [choice.value, choice])).values()].reverse();
 }

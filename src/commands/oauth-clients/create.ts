@@ -11,7 +11,7 @@ import {
   deliveryWords,
   checkedDeliveryWords,
   actingAs,
-  mentionUnfinished,
+  noteUnfinished,
   reportPlan,
   workbenchOf,
 } from "../running/change.ts";
@@ -65,7 +65,7 @@ export const command = defineVerb({
       context,
       `${actingAs(bench)}: creates a client of ${service_account_id} with ${request.scopes.join(", ")}.`,
     );
-    await mentionUnfinished(context);
+    await noteUnfinished(context);
     const { kind, entry, receipt } = await createOAuthClient(bench, request, {
       destination,
       waitMs,

@@ -3,11 +3,11 @@ import { maxClients } from "../../api/oauth-client-creation.ts";
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
-import { mentionMove } from "../running/change.ts";
+import { warnOfMove } from "../running/change.ts";
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { clientsOf, type KnownClient, KnownClients, oauthClientView, whoseJournal } from "./clients.ts";
+import { clientsOf, type KnownClient, KnownClients, oauthClientView, journalName } from "./clients.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
@@ -25,7 +25,7 @@ export const command = defineVerb({
   async run(context, { options }) {
     const profile = await context.profiles.active();
     const journal = await context.journal();
-    await mentionMove(context);
+    await warnOfMove(context);
     const { baseUrl } = profile;
     const { serviceAccount } = options;
     const clients =
@@ -40,10 +40,10 @@ export const command = defineVerb({
       slots.add(row);
       rows.push(row.text);
     }
-    const whose = await whoseJournal(context);
+    const whose = await journalName(context);
     const list = context.output.list({
       columns: oauthClientView.columns.filter(({ path }) => path !== "client_secret"),
-      further: [...oauthClientView.columns, { path: "object", heading: "object" }],
+      extraColumns: [...oauthClientView.columns, { path: "object", heading: "object" }],
       singular: "client",
       plural: "clients",
       isWhole: rows.length < 100,
@@ -104,7 +104,7 @@ async function clientsAt(journal: Pick<Journal, "each">, baseUrl: string): Promi
   return clients.all();
 }
 
-/** A revoked client uses a slot until its cleanup is confirmed (§3.1), which the service does not show. */
+/** A revoked client keeps its slot until its cleanup, which the service does not show (§3.1). */
 class Slots {
   readonly #accounts = new Map<string, { used: number; revoked: number }>();
 

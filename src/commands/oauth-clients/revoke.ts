@@ -3,7 +3,7 @@ import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
-import { mentionUnfinished, workbenchOf } from "../running/change.ts";
+import { noteUnfinished, workbenchOf } from "../running/change.ts";
 import { changeEach, eachOnce } from "../running/several.ts";
 import { shell } from "../../next-step.ts";
 import { askClient, clientsOf, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
@@ -44,7 +44,7 @@ export const command = defineVerb({
       { destructive: true },
     );
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
-    await mentionUnfinished(context);
+    await noteUnfinished(context);
     const change = async (id: string): Promise<string> => {
       const { receipt } = await revokeNamed(bench, "client", id).catch(async (error: unknown) => {
         throw await unknownClient(context, id, error);

@@ -14,7 +14,7 @@ import {
   DeferredPrintErrors,
   reportDelivered,
   actingAs,
-  mentionUnfinished,
+  noteUnfinished,
   workbenchOf,
 } from "../running/change.ts";
 import { overlapNote, oldCredentialWords, withDueTime } from "../running/overlap-words.ts";
@@ -63,11 +63,11 @@ export const command = defineVerb({
     const keepOld = options.keepOld === true;
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
-    const typedTo = secretOptionsOf(options);
-    // An update of integ must not interrupt the rotation, so its modules are loaded first.
+    const typedSecrets = secretOptionsOf(options);
+    // Loads all modules now: an update of integ must not interrupt the rotation.
     await context.loadForChange();
     const clientId = await clientOf(context, { typed, name: options.name });
-    const { options: secretOptions, isScreen } = await askDestination(context, typedTo, {
+    const { options: secretOptions, isScreen } = await askDestination(context, typedSecrets, {
       dryRun: options.dryRun,
       overlaps: typedOverlapMs === undefined && !keepOld,
     });
@@ -94,9 +94,9 @@ export const command = defineVerb({
       );
     const agreed = await confirmRotation(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
-    await mentionUnfinished(context);
+    await noteUnfinished(context);
     const printing = new DeferredPrintErrors();
-    // Print the new client before the old client is revoked: a script needs the new client even if the rest fails.
+    // A script needs the new client even if the rest fails.
     const showReceipt = async (receipt: string, dueAt?: string): Promise<void> => {
       if (destination.isStdout) return;
       await printing.print(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
@@ -117,7 +117,7 @@ export const command = defineVerb({
   },
 });
 
-/** @throws Failure `usage` without `--yes`, if the caller's credential would end and its profile would not get the new one */
+/** @throws Failure `usage` without `--yes` if the caller would lose its credential */
 function refuseOwnClient(
   { settings }: Context,
   { account: { profile: name } }: Workbench,
@@ -135,7 +135,7 @@ function refuseOwnClient(
 
 const pick = askClient("Which client should be replaced?");
 
-/** The client can be given by its id, by the id of a predecessor, or by its name in a policy. */
+/** Accepts an id, a predecessor's id, or a name in a policy. */
 async function clientOf(
   context: Context,
   { typed, name }: { readonly typed: string | undefined; readonly name: string | undefined },

@@ -1,4 +1,4 @@
-// `integ oauth-clients token` makes one client credentials exchange (§5.2, RFC 6749 §4.4).
+// Makes one client credentials exchange (§5.2, RFC 6749 §4.4).
 import type { ClientProof, TokenEndpoint } from "../../api/auth/credential.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";

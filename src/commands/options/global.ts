@@ -1,5 +1,4 @@
-// Every command accepts the global options, before or after its name. Several commands share the parsers of durations
-// and versions.
+// The global options, before or after a command's name, and parsers of durations and versions.
 import type { Command as PlainCommand, Option } from "commander";
 import type { Command } from "@commander-js/extra-typings";
 import { versionFault, noVersion } from "../../api/call/request.ts";
@@ -30,7 +29,7 @@ export interface GlobalOptions {
 export interface GlobalChoice {
   readonly profile?: string;
   readonly format: Format;
-  /** A format from the environment or the default is not a typed format. */
+  /** Not from the environment or the default. */
   readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly serviceVersion?: string;
@@ -41,13 +40,13 @@ export interface GlobalChoice {
   readonly quiet: boolean;
   readonly debug: boolean;
   readonly noColor: boolean;
-  /** By default, times are relative at a terminal and ISO 8601 elsewhere. */
+  /** Default: relative at a terminal, ISO 8601 elsewhere. */
   readonly times?: "iso" | "relative" | undefined;
 }
 
 export const globalOptionsHeading = "Global options:";
 
-/** All commands share the options: creating them again for each command would slow every start. */
+/** Created once, because creating them for each command would slow every start. */
 let globalOptions: readonly Option[] | undefined;
 
 export function addGlobalOptions(command: Command): void {
@@ -91,8 +90,8 @@ function createGlobalOptions(command: Command): readonly Option[] {
 }
 
 /**
- * An option counts at any level of the command line. `--no-input` counts only as `false`: `true` is its default, and
- * commander stores a command's own `--input <file>` under the same name.
+ * Options at any level of the command line. `--no-input` counts only as `false`: `true` is its default, and commander stores a
+ * command's own `--input <file>` under the same name.
  */
 export function typedGlobals(leaf: PlainCommand): GlobalOptions {
   const merged: Record<string, unknown> = {};
@@ -107,7 +106,7 @@ export function typedGlobals(leaf: PlainCommand): GlobalOptions {
 }
 
 /**
- * A flag takes precedence over the environment, and the environment over the default.
+ * Precedence: flag, environment, default.
  * @throws Failure `usage` for an invalid format, field list, date or duration
  */
 export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): GlobalChoice {
@@ -134,19 +133,20 @@ export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string,
       standard: "2m",
     }),
     yes: flags.yes === true,
-    noInput: flags.input === false || isOn(env.INTEG_NO_INPUT) || isOn(env.CI) || agentMode(env) !== undefined,
+    noInput:
+      flags.input === false || isEnabled(env.INTEG_NO_INPUT) || isEnabled(env.CI) || agentMode(env) !== undefined,
     quiet: flags.quiet === true,
-    debug: flags.debug === true || isOn(env.INTEG_DEBUG),
+    debug: flags.debug === true || isEnabled(env.INTEG_DEBUG),
     noColor: flags.color === false,
     times: flags.times,
   };
 }
 
-function isOn(value: string | undefined): boolean {
+function isEnabled(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** Errors that occur before the options are parsed use this format. The function never throws. */
+/** For errors before the options are parsed. Never throws. */
 export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
   const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
   const requested: (string | undefined)[] = [env.INTEG_OUTPUT];
@@ -157,7 +157,7 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
     else if (word.startsWith("--output=")) requested.push(word.slice("--output=".length));
     else if (/^-o[a-z]/.test(word)) requested.push(word.slice(2));
   }
-  // Ignore an invalid format: integ prints its error in the last valid format.
+  // The error about an invalid format uses the last valid one.
   const valid = requested.flatMap((text) => formats.find((format) => format === text) ?? []);
   return valid.at(-1) ?? standardFormat(env);
 }
@@ -223,8 +223,8 @@ function positive(ms: number, name: string): number {
 }
 
 /**
- * `name` is the flag or variable, for the message.
- * @returns whole milliseconds, from 0 to a hundred years
+ * @param name the flag or variable, for the message
+ * @returns whole milliseconds, up to a hundred years
  * @throws Failure `usage` for an invalid duration
  */
 export function parseDuration(text: string, name: string): number {
@@ -239,10 +239,7 @@ function durationOf(text: string, { name, hint }: { readonly name: string; reado
   return ms;
 }
 
-/**
- * A number needs a unit, because 90 may mean days or seconds.
- * @throws Failure `usage` for an invalid duration, and for a number other than 0 without a unit
- */
+/** @throws Failure `usage` for an invalid duration, or a number other than 0 without a unit: 90 may mean days or seconds */
 export function parseLifetime(text: string, name: string): number {
   if (/^\d+(\.\d+)?$/.test(text.trim()) && Number(text) !== 0)
     throw invalidValue(name, text, {
@@ -254,9 +251,8 @@ export function parseLifetime(text: string, name: string): number {
 }
 
 /**
- * Uses `--contract-version`, otherwise the pinned version of requests (`--service-version`, `INTEG_SERVICE_VERSION`).
- * The profile's version does not count, because the default is the current document.
- * @returns undefined for the current document
+ * `--contract-version`, else the pinned version of requests (`--service-version`, `INTEG_SERVICE_VERSION`).
+ * @returns undefined for the current document, which is the default even if the profile has a version
  * @throws Failure `usage` if both are given and differ, or if `--contract-version` is not a date
  */
 export function documentVersion(

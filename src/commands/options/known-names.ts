@@ -1,4 +1,4 @@
-// Completion and prompts offer these names, with details that distinguish them.
+// Names for completion and prompts, with details that distinguish them.
 import { isAbsolute } from "node:path";
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
@@ -11,25 +11,24 @@ import type { ProfileName } from "../../profiles/names.ts";
 export interface KnownNames {
   profileNames(): readonly ProfileName[];
   policyText(): string | undefined;
-  /** Absolute path of a file, or address of a server. */
+  /** A file's absolute path, or a server's address. */
   readonly journalPath: string;
-  /** Keys and clients of other profiles at other addresses are not offered. */
+  /** Excludes keys and clients of other profiles at other addresses. */
   readonly profile?: { readonly name: string; readonly base_url?: string } | undefined;
-  /** The newest entry comes first. */
+  /** The newest first. */
   entries(filter: NameFilter): Promise<readonly Entry[]>;
 }
 
 type NameFilter = EntryFilter & { readonly limit: number };
 
 const newest: NameFilter = { all: true, limit: 200 };
-/** A larger number would slow completion. */
 const unfinishedLimit = 100;
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {
   return journal.select(newest);
 }
 
-/** Returns no names from a team's journal, which needs the network. */
+/** Empty for a team's journal, which needs the network. */
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
   if (what === "items") return itemChoices(known.policyText());
@@ -49,7 +48,6 @@ function profileChoices(stored: readonly ProfileName[]): Choice[] {
   return stored.map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
 }
 
-/** The two sandbox profiles always exist. */
 export function everyProfile(stored: readonly ProfileName[]): Choice[] {
   return [
     ...profileChoices(stored),
@@ -66,7 +64,7 @@ function entryChoices(entries: readonly Entry[]): Choice[] {
   });
 }
 
-/** People know a key by its name and a client by its service account. */
+/** A key's name or a client's service account. */
 function subjectOf({ request_text, resource_id }: Entry): string | null {
   const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
   return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;

@@ -1,5 +1,4 @@
-// A format or another modifier applies to the destination typed before it, so each value of a secret option keeps its
-// position.
+// A modifier, such as a format, applies to the destination before it, so each value keeps its position.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, kindOf } from "../../journal/entry.ts";
@@ -78,7 +77,7 @@ export const addSecretOptions = sharedOptions((command) =>
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 
-/** The kind and the issuer of an entry's secret do not depend on the active profile. */
+/** These do not depend on the acting profile. */
 export function issuedAs(entry: Entry): Pick<SecretOptions, "yields" | "issuedBy"> {
   return {
     yields: kindOf(entry),
@@ -91,7 +90,7 @@ type Modifier = (option: DestinationOption) => DestinationOption;
 /** @throws Failure `usage` for an invalid value, or for an option without its destination */
 export function secretOptionsOf(flags: SecretFlags): SecretOptions {
   const to = destinationsIn(flags);
-  const loose = looseFormat(flags, to);
+  const loose = unattachedFormat(flags, to);
   for (const { flag, at, for: kinds, modify } of modifiersIn(flags)) {
     if (loose !== undefined && kinds.includes("file")) continue;
     const destination = to.findLast((one) => one.at < at) ?? soleDestination(to, kinds);
@@ -126,8 +125,8 @@ function destinationsIn(flags: SecretFlags): TypedDestination[] {
   ].sort((a, b) => a.at - b.at);
 }
 
-/** A format that is typed without a destination applies to the recorded file of a recovery. */
-function looseFormat(
+/** A format without a destination, for a recovery's recorded file. */
+function unattachedFormat(
   { secretFormat = [], secretEnv = [] }: SecretFlags,
   to: readonly unknown[],
 ): SecretFormat | undefined {
@@ -136,7 +135,7 @@ function looseFormat(
   return names ? checkSecretNames(names.value) : format && checkSecretFormat(format.value);
 }
 
-/** Options may precede the destination if only one destination was typed. */
+/** A single destination may follow its options. */
 function soleDestination(to: readonly TypedDestination[], kinds: readonly string[]): TypedDestination | undefined {
   const fitting = to.filter(({ option }) => kinds.includes(option.kind));
   return to.length === 1 ? fitting[0] : undefined;
@@ -200,24 +199,24 @@ function withConfirmation(how: string): Modifier {
   };
 }
 
-/** A rotation whose secret is shown on the screen has this default overlap: a person must first store the secret. */
+/** Default overlap of a rotation that shows its secret on the screen: a person must first store the secret. */
 export const screenOverlapMs = 24 * 3_600_000;
 
 export interface AskedDestination {
   readonly options: SecretOptions;
-  /** True if the person chose to see the secret on the screen. */
+  /** The person chose to see the secret. */
   readonly isScreen: boolean;
 }
 
 interface AskOptions {
-  /** If true, integ announces the question instead of asking it. */
+  /** Announces the question instead of asking. */
   readonly dryRun?: boolean | undefined;
-  /** True if the default overlap of the command depends on the answer. */
+  /** The answer decides the default overlap. */
   readonly overlaps?: boolean;
 }
 
 /**
- * Asks before a delivery replaces the active profile's credential, and marks that destination as the profile's own.
+ * Asks before a delivery replaces the acting profile's credential, and marks that destination.
  * @throws Failure `usage` if the person declines
  */
 async function confirmOwnProfile(context: Context, options: SecretOptions): Promise<SecretOptions> {
@@ -234,8 +233,8 @@ async function confirmOwnProfile(context: Context, options: SecretOptions): Prom
 }
 
 /**
- * integ asks for the destination, because terminals and logs would keep a printed secret.
- * @returns the typed options if they name a destination, on a dry run, or without a terminal
+ * Asks, because terminals and logs would keep a printed secret.
+ * @returns the typed options if they name a destination, in a dry run, or without a terminal
  */
 export async function askDestination(
   context: Context,

@@ -4,10 +4,7 @@ import { parseLifetime } from "./global.ts";
 
 const hint = "Write a duration (7d, 36h) or a time (2026-11-01T00:00:00Z).";
 
-/**
- * Returns ISO 8601 in UTC.
- * @throws Failure `usage` if the value is neither a time with a zone nor a duration, or if it is 0
- */
+/** @returns ISO 8601 UTC. @throws Failure `usage` unless the value is a time with a zone or a duration above 0 */
 export function sinceOf(typed: string, now: number): string {
   if (isTime(typed)) return new Date(typed).toISOString();
   if (/^\d{4}-/.test(typed))

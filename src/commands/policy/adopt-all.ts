@@ -1,5 +1,5 @@
 import { DiskHealth } from "../../disk/disk-health.ts";
-import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { actingAs, warnOfDamage, workbenchOf } from "../running/change.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingFor, planOptions } from "./acting.ts";
 import { appliedColumns, appliedFields, confirmPlan, conclude, printApplied, reportOutcomes } from "./applied.ts";
@@ -22,7 +22,7 @@ export const command = defineVerb({
     const context = actingFor(given, policy);
     const disk = new DiskHealth();
     const bench = await workbenchOf(context, { disk });
-    await mentionDamage(context);
+    await warnOfDamage(context);
     const { observed, entries } = await observe(context, { policy, account: bench.account });
     const { planPolicy } = await import("../../policy/plan.ts");
     const whole = planPolicy(policy, observed, planOptions({ adopt: true }));

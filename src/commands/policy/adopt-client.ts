@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingFor } from "./acting.ts";
-import { adoptInto, namedItem } from "./adoption.ts";
+import { adoptAsItem, namedItem } from "./adoption.ts";
 import { addPolicyFile, loadPolicy } from "./policy-file.ts";
 import { workbenchOf } from "../running/change.ts";
 import { askClient, readClient } from "../oauth-clients/clients.ts";
@@ -25,7 +25,7 @@ export const command = defineVerb({
     const bench = await workbenchOf(context);
     const { value: client } = await readClient(context, bench.account.service, typed);
     const { id, status, service_account_id: serviceAccount, client_id: clientId, scopes } = client;
-    await adoptInto(context, {
+    await adoptAsItem(context, {
       bench,
       isTrial: options.dryRun === true,
       adoption: { item, status, credential: { id, serviceAccount, clientId, scopes } },

@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingFor } from "./acting.ts";
-import { adoptInto, namedItem } from "./adoption.ts";
+import { adoptAsItem, namedItem } from "./adoption.ts";
 import { addPolicyFile, loadPolicy } from "./policy-file.ts";
 import { askKey } from "../keys/keys.ts";
 import { findKey } from "../keys/find-key.ts";
@@ -24,7 +24,7 @@ export const command = defineVerb({
     const { key } = await findKey(context, bench.account.service, typed);
     const item = namedItem(policy, "access_key", options.name ?? key.name ?? "");
     const { id, status, name: called, keyType: type, scopes, expiresAt } = key;
-    await adoptInto(context, {
+    await adoptAsItem(context, {
       bench,
       isTrial: options.dryRun === true,
       adoption: { item, status, credential: { id, name: called, type, scopes, expiresAt } },

@@ -6,7 +6,7 @@ import type { Policy } from "../../policy/policy.ts";
 import { itemKey, type ItemKind, itemName, itemOf, type ItemRef, type ItemWorks, worksIn } from "../../policy/works.ts";
 import { entryView, publicEntry } from "../journal/view.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { actingAs, mentionDamage } from "../running/change.ts";
+import { actingAs, warnOfDamage } from "../running/change.ts";
 import { scopeOf } from "./observe.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import type { DryStep } from "../running/dry-run.ts";
@@ -26,7 +26,7 @@ export function namedItem({ id: policy }: Policy, kind: ItemKind, name: string):
   });
 }
 
-export async function adoptInto(
+export async function adoptAsItem(
   context: Context,
   { bench, adoption, isTrial }: { readonly bench: Workbench; readonly adoption: Adoption; readonly isTrial: boolean },
 ): Promise<void> {
@@ -37,7 +37,7 @@ export async function adoptInto(
     throw new Failure("unusable", `The ${noun} ${id} is ${status}: a policy has no use for it.`, {
       meaning: "Nothing was changed.",
     });
-  await mentionDamage(context);
+  await warnOfDamage(context);
   const works = await worksIn(bench.journal.each({ all: true }), scopeOf(bench.account));
   assertNotInOtherPolicy(works, { id, item });
   const bound = [...works].find(([, { candidates }]) => candidates[0] === id)?.[0];

@@ -15,7 +15,7 @@ export const appliedColumns = [
   { path: "result", heading: "result", kind: "status" },
   { path: "resource_id", heading: "resource", isDetail: true },
   { path: "due_at", heading: "due", kind: "time", isDetail: true },
-  // In a narrow table, a text column moves below its row; an id column would turn each row into a block.
+  // A narrow table moves a text column below its row; for an id column, each row would become a block.
   { path: "entry", heading: "entry", kind: "text" },
   { path: "message", heading: "message", kind: "sentence" },
 ] as const;
@@ -88,7 +88,7 @@ export async function printApplied(
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   };
-  // A table leaves out unchanged items, because the line of counts includes them.
+  // The line of counts includes unchanged items.
   const shown = output.isTable ? applied.filter((item) => resultOf(item) !== "none") : applied;
   const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
   const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };
@@ -110,8 +110,8 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
 }
 
 /**
- * An unknown outcome takes precedence over an interruption, and an interruption over other failures.
- * @throws Failure the first of these failures; without a failure, `findings` if an item needs a person
+ * Precedence: an unknown outcome, an interruption, other failures.
+ * @throws Failure the first of these; without one, `findings` if an item needs a person
  */
 export function conclude(
   { output, settings }: Context,

@@ -32,32 +32,32 @@ export interface ApplyOptions {
   readonly bench: Workbench;
   readonly disk: DiskHealth;
   readonly scope: WorkScope;
-  /** The journal had these entries when the plan was made. */
+  /** Ids of the journal's entries at the time of the plan. */
   readonly entriesAtPlan: ReadonlySet<string>;
-  /** integ waits this long for a pending client. */
+  /** The wait for a pending client. */
   readonly waitMs: number;
 }
 
 export interface ItemOutcome {
-  /** `elsewhere` means that another process works on the item, or has just finished it. */
+  /** `elsewhere`: another process works on the item or has just finished it. */
   readonly result: "done" | "waiting" | "elsewhere" | "failed";
   readonly entry?: Entry | undefined;
   readonly failure?: Failure;
 }
 
-/** Never throws a Failure: the outcome contains the failure. */
+/** Failures are in the outcome. */
 export async function applyItem(decision: Decision, options: ApplyOptions): Promise<ItemOutcome> {
   const { item, step } = decision;
   const { bench, scope, entriesAtPlan } = options;
   const current = decision.current?.id;
-  const continued = step.do === "finish" ? step.entry : undefined;
+  const resumedEntry = step.do === "finish" ? step.entry : undefined;
   const isWork = (entry: Entry): boolean => {
     const change = isOf(entry, scope) ? workIn(entry) : undefined;
     const named = recordedItem(entry);
     const isOwn = named === undefined ? change?.old !== undefined && change.old === current : isSameItem(named, item);
-    return change?.kind === item.kind && (isOwn || entry.id === continued);
+    return change?.kind === item.kind && (isOwn || entry.id === resumedEntry);
   };
-  const named = namedJournal(bench.journal, { item, entriesAtPlan, current, continued, isWork });
+  const named = namedJournal(bench.journal, { item, entriesAtPlan, current, resumedEntry, isWork });
   const work: ItemWork = {
     decision,
     options,
@@ -70,9 +70,9 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (missing !== undefined) return { result: "failed", ...missing };
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
-      if (finished === undefined || isWithdrawn(finished)) return { result: "elsewhere", entry: await named.newest() };
-      // The interrupted creation created nothing, so start another. The first creation's consent to replace a
-      // destination's content still applies, because the plan did not ask for it again.
+      if (finished === undefined || isRefusedUnsent(finished))
+        return { result: "elsewhere", entry: await named.newest() };
+      // Its consent to replace content still applies, because the plan did not ask again.
       if (finished.state === "refused") await start(work, finished.destination);
     } else await start(work);
     const entry = await named.newest();
@@ -81,12 +81,12 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (!(error instanceof Failure)) throw error;
     return handleFailure(
       work,
-      withoutForce(error, { hint: inTheWay(item), nextCommand: shell`integ apply --only ${item.name}` }),
+      withoutForce(error, { hint: occupiedAdvice(item), nextCommand: shell`integ apply --only ${item.name}` }),
     );
   }
 }
 
-/** An entry that is newer than the plan may have adopted the credential as another item. */
+/** A newer entry than the plan may have adopted the credential as another item. */
 async function adoptAs(
   { decision: { item }, options: { entriesAtPlan, scope }, bench, named }: ItemWork,
   credential: SeenCredential,
@@ -100,8 +100,8 @@ async function adoptAs(
 }
 
 /**
- * A missing credential does not count against the item, so it is found before anything is recorded. Delivering a kept
- * secret needs no credential.
+ * Found before anything is recorded, because a missing credential does not count against the item. Delivering a kept secret
+ * needs none.
  */
 async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const entry = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
@@ -120,7 +120,7 @@ interface ItemWork {
   readonly named: NamedJournal;
 }
 
-/** Messages start with the item's name, because several items run at the same time. No progress is shown. */
+/** Several items run in parallel: messages start with the item's name, and no progress is shown. */
 function benchFor(
   bench: Workbench,
   { journal, name }: { readonly journal: Journal; readonly name: string },
@@ -138,7 +138,7 @@ function benchFor(
   };
 }
 
-function inTheWay({ kind, name, destinations }: PolicyItem): Advice {
+function occupiedAdvice({ kind, name, destinations }: PolicyItem): Advice {
   const own = destinations.find((one) => "profile" in one);
   if (own === undefined)
     return "Move the current content away, or name another destination in the policy file: integ replaces only secrets that it delivered.";
@@ -172,8 +172,8 @@ async function destinationOf(
 }
 
 /**
- * Consent to `apply` includes replacing a lost secret, unless someone may use that secret: another program may have
- * created the credential, or another machine may have delivered the secret to a destination that integ cannot check.
+ * `apply` may replace a lost secret, unless someone may use it: another program may have created the credential, or another
+ * machine may have delivered the secret to a destination that integ cannot check.
  */
 function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> {
   const isCheckable = (at: SingleDestination): boolean => {
@@ -192,7 +192,7 @@ function consents({ options: { waitMs }, decision: { item }, bench }: ItemWork) 
   return { waitMs, mayReplace: mayReplace(bench), mayRevokeUnproven, overlap: "leave" } as const;
 }
 
-/** `before` is the destination of an interrupted creation that created nothing. */
+/** @param before destination of an interrupted creation that created nothing */
 async function start(work: ItemWork, before?: EntryDestination | null): Promise<unknown> {
   const { bench, options } = work;
   const { item, step } = work.decision;
@@ -220,7 +220,7 @@ export function clientRotation(item: ClientItem, { id }: SeenCredential): Parame
   return { old, overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false };
 }
 
-/** A random mark identifies the key after a lost response, without a question. */
+/** With a random mark, a lost response needs no question. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
@@ -243,8 +243,8 @@ export function keyReplacement(
   };
 }
 
-/** integ withdraws an entry, without a request, if another entry makes the same change. */
-function isWithdrawn({ state, attempts }: Entry): boolean {
+/** integ refuses its own entry if another entry makes the same change. */
+function isRefusedUnsent({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
 
@@ -270,16 +270,16 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
 }
 
 async function handleFailure(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
-  const other = await work.named.newestElsewhere();
+  const other = await work.named.newestOfOthers();
   if (other !== undefined) return { result: "elsewhere", entry: other };
   await countFailure(work, failure);
   return { result: "failed", failure, entry: await work.named.newest() };
 }
 
-/** These failures do not count against the item: the service could not be reached, or limits requests. */
+/** Failures that do not count against the item. */
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
-/** If this run has no entry for the item, adds a refused entry that counts the failure. */
+/** Without an entry of this run, adds a refused one to count the failure. */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;

@@ -1,5 +1,5 @@
-// Applies the items of a plan in parallel, in stages: adoptions first, so that no existing credential is created again;
-// then unfinished changes and ends of overlaps, which free slots for new clients; then creations and rotations.
+// Applies a plan's items in parallel, in stages: adoptions, so that no existing credential is created again; unfinished changes
+// and ends of overlaps, which free slots; creations and rotations.
 import type { Decision } from "../../policy/decide.ts";
 import type { Plan, PlannedItem } from "../../policy/plan.ts";
 import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";
@@ -33,22 +33,26 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, run: RunOptio
     all.filter(isAdoption),
     all.filter(isFinish),
     all.filter((item) => createsCredential(item) && !isOwn(item)),
-    // Replace the caller's own credential last: a failure may lock the caller out.
+    // Last, because a failure may lock the caller out.
     all.filter((item) => createsCredential(item) && isOwn(item)),
   ]) {
-    await applyStage(stage, { slots, parallel: run.parallel, isOver: () => interruption.aborted }, async (planned) => {
-      run.watch("begin", planned);
-      const outcome = await applyItem(planned.decision, options);
-      outcomes.set(planned, outcome);
-      run.watch("end", planned, outcome);
-      return outcome;
-    });
+    await applyStage(
+      stage,
+      { slots, parallel: run.parallel, isInterrupted: () => interruption.aborted },
+      async (planned) => {
+        run.watch("begin", planned);
+        const outcome = await applyItem(planned.decision, options);
+        outcomes.set(planned, outcome);
+        run.watch("end", planned, outcome);
+        return outcome;
+      },
+    );
   }
   const why = interruption.aborted ? "the run was interrupted" : "no free slot of its service account";
   return plan.items.map((planned) => {
     const outcome = outcomes.get(planned);
-    const isLeft = outcome === undefined && all.includes(planned);
-    return { planned, outcome, postponed: isLeft ? why : planned.postponed };
+    const isUnstarted = outcome === undefined && all.includes(planned);
+    return { planned, outcome, postponed: isUnstarted ? why : planned.postponed };
   });
 }
 
@@ -59,19 +63,19 @@ function createsCredential({ decision: { step } }: Pick<PlannedItem, "decision">
 interface Limits {
   readonly slots: Map<string, number>;
   readonly parallel: number;
-  readonly isOver: () => boolean;
+  readonly isInterrupted: () => boolean;
 }
 
-/** Each new client takes a slot of its service account. A rotation frees a slot again when it revokes the old client. */
+/** A new client takes a slot of its service account; a rotation frees one when it revokes the old client. */
 async function applyStage(
   items: readonly PlannedItem[],
-  { slots, parallel, isOver }: Limits,
+  { slots, parallel, isInterrupted }: Limits,
   work: (item: PlannedItem) => Promise<ItemOutcome>,
 ): Promise<void> {
   const queue = [...items];
   const running = new Set<Promise<void>>();
   for (;;) {
-    while (running.size < parallel && !isOver()) {
+    while (running.size < parallel && !isInterrupted()) {
       const index = queue.findIndex(({ decision }) => hasSlot(decision, slots));
       if (index === -1) break;
       const [item] = queue.splice(index, 1);
@@ -102,7 +106,7 @@ function changeFreeSlots(decision: Decision, slots: Map<string, number>, by: num
   if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
 }
 
-/** A slot is free again if the old client is revoked, or if this run created no client. */
+/** True once the old client is revoked, or if this run created no client. */
 function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
   return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
 }

@@ -10,7 +10,7 @@ import type { Observed } from "../../policy/observed.ts";
 import type { Plan, PlanRow } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { parseDuration } from "../options/global.ts";
-import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
+import { actingAs, warnOfDamage, workbenchOf } from "../running/change.ts";
 import { releaseSettled, cleanUp } from "../running/settled.ts";
 import type { ItemOutcome } from "./apply-item.ts";
 import { actingFor, assertNames, planOptions } from "./acting.ts";
@@ -64,16 +64,16 @@ export const command = defineVerb({
     const context = actingFor(given, policy);
     const disk = new DiskHealth();
     const bench = await workbenchOf(context, { disk });
-    await mentionDamage(context);
+    await warnOfDamage(context);
     const { observed, entries } = await observe(context, { policy, account: bench.account });
     if (document !== undefined)
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
     const { planPolicy } = await import("../../policy/plan.ts");
     const choice = planOptions({ only, retry, redeliver, finish, includeOwn, adopt });
-    // A saved plan is computed for the time of its creation: an action that became due later needs another plan.
+    // An action that became due after a saved plan needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
     const plan = withCurrentWindow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
-    assertEndable(plan, finish);
+    assertInOverlap(plan, finish);
     assertSlots(plan);
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
     await confirmPlan(context, { plan, as: actingAs(bench), file });
@@ -87,7 +87,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), entriesAtPlan, waitMs },
       { parallel, watch: updateRows(table) },
     ).finally(() => table.done());
-    // This run may have finished entries of earlier runs: release the space that they reserved for secrets.
+    // Releases space that earlier runs reserved for their secrets.
     const unfinished = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });
@@ -129,7 +129,7 @@ async function policyAndPlan(
   if ("why" in read)
     throw new Failure("usage", `The plan ${planFile} cannot be read: ${read.why}.`, {
       meaning: "Nothing was sent.",
-      // Do not suggest an existing file as --out: the command would overwrite a file that is not a plan.
+      // --out must not overwrite a file that is not a plan.
       ...(read.isMissing
         ? { nextCommand: shell`integ plan --out ${planFile}` }
         : { hint: "Name a file that integ plan --out wrote." }),
@@ -158,7 +158,7 @@ function adoptWithPlanFailure(): Failure {
   });
 }
 
-/** `now` is the same plan for the current time; its time window decides which items are postponed. */
+/** @param now the same plan for the current time: its window decides which items are postponed */
 function withCurrentWindow(plan: Plan, now: Plan): Plan {
   const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
   const items = plan.items.map((item) => ({
@@ -176,7 +176,7 @@ function assertTerminal({ output, settings }: Context): void {
   });
 }
 
-function assertEndable({ items }: Plan, finish: readonly string[]): void {
+function assertInOverlap({ items }: Plan, finish: readonly string[]): void {
   const other = finish.find(
     (name) => items.find(({ decision }) => decision.item.name === name)?.decision.action !== "revoke_old",
   );

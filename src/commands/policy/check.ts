@@ -27,7 +27,6 @@ export const command = defineVerb({
   neverAsks: true,
   async run(context, { options }) {
     const { policy, file } = await loadPolicy(context, options.file);
-    // The profile must exist, as for integ plan.
     if (!options.offline && policy.profile !== undefined) await context.profiles.named(policy.profile, "policy");
     const { findingsOf } = await import("../../policy/findings.ts");
     const findings = [...findingsOf(policy), ...(options.offline ? [] : await destinationFindings(context, policy))];

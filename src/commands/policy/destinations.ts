@@ -16,7 +16,7 @@ export async function deliveredFiles({ journal }: Pick<Context, "journal">): Pro
   return paths;
 }
 
-/** `before` is the recorded destination of an interrupted entry, with a person's consent to replace its content. */
+/** @param before recorded destination of an interrupted entry, with a person's consent to replace its content */
 export function destinationOptions(
   destinations: readonly ItemDestination[],
   before: EntryDestination | null = null,

@@ -1,4 +1,4 @@
-// `apply` leaves held items to a person, with these next steps.
+// The next steps of a person for held items.
 import { flags, type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { ItemRef } from "../../policy/works.ts";
@@ -46,7 +46,7 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
   }
 }
 
-/** One command adopts all unambiguous items; otherwise only the step of the first item is shown. */
+/** One command adopts all unambiguous items; else the first item's step is shown. */
 export function stepForAllHeld(decisions: readonly Decision[], file: string): NextStep {
   const isUnambiguous = ({ current, choices }: Decision): boolean => current !== undefined && choices?.length === 1;
   if (decisions.filter(isUnambiguous).length > 1) return { nextCommand: shell`integ adopt --all ${fileWords(file)}` };

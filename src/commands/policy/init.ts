@@ -59,20 +59,20 @@ export const command = defineVerb({
       context.output.note(
         `${facts.others.size === 1 ? "1 client or key is" : `${facts.others.size} clients and keys are`} left out: they belong to ${policies.length === 1 ? "policy" : "policies"} ${policies.join(", ")}.`,
       );
-    const alike = items.filter(({ kind, baseName, id: own }) =>
+    const ambiguous = items.filter(({ kind, baseName, id: own }) =>
       items.some((other) => other.kind === kind && other.baseName === baseName && other.id !== own),
     );
-    if (items.length > alike.length)
+    if (items.length > ambiguous.length)
       context.output.note(`Adopt the existing credentials: ${shell`integ adopt --all ${fileWords(options.file)}`}`);
-    const commands = alike.map((item) =>
+    const commands = ambiguous.map((item) =>
       adoptionCommand({ kind: item.kind, name: names.get(item)! }, item.id, options.file),
     );
-    if (alike.length > 0) context.output.note(["Adopt those of the same name one by one:", ...commands].join("\n"));
+    if (ambiguous.length > 0) context.output.note(["Adopt those of the same name one by one:", ...commands].join("\n"));
     context.output.next(shell`integ plan ${fileWords(options.file)}`);
   },
 });
 
-/** The messages omit line numbers, because the user has not seen the text. */
+/** Messages have no line numbers, because the user has not seen the text. */
 async function validator({ clock }: Context, path: string): Promise<(text: string) => string | undefined> {
   const { readPolicy } = await import("../../policy/read.ts");
   return (text) => {
@@ -99,15 +99,15 @@ function notWritten(file: string, why: string): Failure {
 }
 
 function writeNew(path: string, text: string, file: string): void {
-  let isOurs = false;
+  let isCreated = false;
   try {
     writeFileSync(path, "", { flag: "wx" });
-    isOurs = true;
+    isCreated = true;
     writeFileSync(path, text);
   } catch (error) {
-    if (isOurs) rmSync(path, { force: true });
-    const isThere = (error as NodeJS.ErrnoException).code === "EEXIST";
-    throw notWritten(file, isThere ? "it exists" : (error as Error).message);
+    if (isCreated) rmSync(path, { force: true });
+    const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
+    throw notWritten(file, exists ? "it exists" : (error as Error).message);
   }
 }
 
@@ -143,7 +143,7 @@ async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftI
   for (const { id, name = "", keyType, scopes, status, expiresAt, createdAt } of value.rows.map((row) =>
     readAccessKey(row.value),
   )) {
-    // The list can show an expired key as active.
+    // An expired key may be listed as active.
     if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now || facts.others.has(id)) continue;
     if ((keyType !== "user_bound" && keyType !== "service_account") || scopes === undefined) {
       output.warn(`The key ${id} is left out: the API does not show its type or its scopes.`);
@@ -165,7 +165,7 @@ async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftI
   return items;
 }
 
-/** Returns `unknown` if a policy cannot name the destinations, or if an earlier item uses one of them. */
+/** @returns `unknown` if a policy cannot name the destinations, or an earlier item uses one of them */
 function destinationText({ destinations, used, folder }: JournalFacts, id: string): string {
   const inFile = (one: ItemDestination): ItemDestination | string => {
     if ("store" in one) return one.store;
@@ -180,10 +180,10 @@ function destinationText({ destinations, used, folder }: JournalFacts, id: strin
 interface JournalFacts {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
-  /** The map has the id of the other policy to which a client or key belongs, by the credential's id. */
+  /** By credential id: the id of the other policy that it belongs to. */
   readonly others: ReadonlyMap<string, string>;
   readonly folder: string;
-  /** Earlier items have these destinations, as JSON texts. */
+  /** Destinations of earlier items, as JSON. */
   readonly used: Set<string>;
 }
 

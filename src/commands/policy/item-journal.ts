@@ -1,5 +1,4 @@
-// Adds the policy item to every entry, and ensures that only one process continues if several processes start a change
-// of the item at the same time.
+// Adds the policy item to its entries, and lets only one process continue if several start a change of the item.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -12,20 +11,20 @@ import { isLocal } from "../../secrets/destination.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
-  /** This process admitted these entries for the item; steps of other entries are not included. */
+  /** Ids of the item's entries of this process, without steps of other entries. */
   readonly admitted: ReadonlySet<string>;
-  /** The item's newest entry that another process admitted after the plan and did not withdraw. */
-  newestElsewhere(): Promise<Entry | undefined>;
+  /** The item's newest entry of another process that is newer than the plan and was not withdrawn. */
+  newestOfOthers(): Promise<Entry | undefined>;
   newest(): Promise<Entry | undefined>;
 }
 
 export interface JournalItem {
   readonly item: ItemRef;
   readonly entriesAtPlan: ReadonlySet<string>;
-  /** An entry that replaces this credential belongs to the item. */
+  /** The item's credential: an entry that replaces it belongs to the item. */
   readonly current: string | undefined;
-  readonly continued: string | undefined;
-  /** True if an entry with the item's name or credential really belongs to the item. */
+  readonly resumedEntry: string | undefined;
+  /** True if an entry with the item's name or credential belongs to the item. */
   readonly isWork: (entry: Entry) => boolean;
 }
 
@@ -34,32 +33,35 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   const works = async (): Promise<Entry[]> => {
     const named = await journal.select({ all: true, item: item.item.name });
     const replacing = item.current === undefined ? [] : await journal.select({ all: true, resource: item.current });
-    const continued = item.continued === undefined ? [] : await journal.select({ all: true, ids: [item.continued] });
-    const unnamed = [...replacing, ...continued].filter(({ policy }) => policy === undefined);
+    const resumedEntry =
+      item.resumedEntry === undefined ? [] : await journal.select({ all: true, ids: [item.resumedEntry] });
+    const unnamed = [...replacing, ...resumedEntry].filter(({ policy }) => policy === undefined);
     return [...named, ...unnamed].filter(item.isWork).sort((a, b) => (a.id < b.id ? 1 : -1));
   };
   const others = async (): Promise<Entry[]> =>
     (await works()).filter(
-      (entry) => isRoot(entry) && !item.entriesAtPlan.has(entry.id) && !admitted.has(entry.id) && !isWithdrawn(entry),
+      (entry) => isRoot(entry) && !item.entriesAtPlan.has(entry.id) && !admitted.has(entry.id) && !hasYielded(entry),
     );
-  // The entry with the lowest id continues: in a file, ids follow the order of admission. In a team's journal, the
-  // process of a higher id may have started without seeing this entry: wait until that process withdraws its entry or
-  // records a step.
+  // The lowest id continues: in a file, ids follow the order of admission. In a team's journal, a process with a higher id may not
+  // have seen this entry, so this process waits for its withdrawal or first step.
   const rivalOf = async ({ id: own }: Entry, rivals: () => Promise<Entry[]>): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
       const entries = await rivals();
       const first = entries.find(({ id }) => id < own);
       const other = first ?? (journal.isShared ? entries.find(({ id }) => id !== own) : undefined);
-      if (other === undefined || first !== undefined || hasStepped(other) || performance.now() > end) return other;
+      if (other === undefined || first !== undefined || hasStarted(other) || performance.now() > end) return other;
     }
   };
   const admit = async (intent: Intent, options?: AdmissionChoice): Promise<Admission> => {
     const named = { ...intent, policy: { id: item.item.policy, item: item.item.name } };
     if (!isRoot(intent)) return journal.admit(named, options);
-    const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await rivalWork({ journal, item, intent }))];
+    const rivals = async (): Promise<Entry[]> => [
+      ...(await others()),
+      ...(await rivalEntries({ journal, item, intent })),
+    ];
     const [before] = await rivals();
     if (before !== undefined) throw refusalFor(item, before);
-    // An unfinished entry of the same request belongs to another item, so `fresh` keeps this process from resuming it.
+    // `fresh`, because an unfinished entry of the same request belongs to another item.
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
     const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {
@@ -72,7 +74,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   };
   return {
     admitted,
-    newestElsewhere: async () => (await others())[0],
+    newestOfOthers: async () => (await others())[0],
     newest: async () => (await works())[0],
     journal: new Proxy(journal, {
       get(target, key) {
@@ -84,8 +86,8 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   };
 }
 
-/** Finds entries of other items that were admitted after the plan and deliver to one of the intent's destinations. */
-async function rivalWork({ journal, item, intent }: RivalSearch): Promise<Entry[]> {
+/** @returns entries of other items that are newer than the plan and deliver to one of the intent's destinations */
+async function rivalEntries({ journal, item, intent }: RivalSearch): Promise<Entry[]> {
   const placesOfWork = ({ destination = null, ...about }: WithDestination): string[] =>
     destination === null
       ? []
@@ -109,12 +111,12 @@ interface RivalSearch {
 
 type WithDestination = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
 
-/** A process waits this long for another process to withdraw its entry or record a step. */
+/** The wait for another process's withdrawal or first step. */
 const rivalLimitMs = 10_000;
 const rivalPauseMs = 50;
 
-/** The first record is the admission; further records are steps. */
-function hasStepped({ sequence }: Entry): boolean {
+/** The first record is the admission. */
+function hasStarted({ sequence }: Entry): boolean {
   return sequence > 1;
 }
 
@@ -122,8 +124,8 @@ function isRoot({ parent = null, replaces = null }: Pick<Intent, "parent" | "rep
   return parent === null && replaces === null;
 }
 
-/** A refused entry without an error was withdrawn, because another process was first. */
-function isWithdrawn({ state, last_error }: Entry): boolean {
+/** Refused without an error, because another process was first. */
+function hasYielded({ state, last_error }: Entry): boolean {
   return state === "refused" && last_error === null;
 }
 

@@ -27,7 +27,10 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   });
 }
 
-/** Follows finished rotations to the newest successor; without one, returns `id`. Asks at a terminal before it uses a successor, and warns otherwise. @throws Failure `usage` if a person answers no */
+/**
+ * Follows finished rotations to the newest successor; without one, returns `id`. Asks at a terminal, else warns.
+ * @throws Failure `usage` for a no
+ */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();
@@ -51,7 +54,6 @@ export async function newestSuccessorOf(context: Context, id: string): Promise<s
   return current;
 }
 
-/** A person who typed the old id may not know the successor, so integ asks at a terminal and only warns a script. */
 async function confirmSuccessor({ output, settings }: Context, id: string, successor: string): Promise<void> {
   const what = `${id} was rotated; its successor is ${successor}.`;
   if (!output.interactive || settings.yes) return output.warn(`${what} integ rotates the successor.`);

@@ -5,9 +5,8 @@ import type { ItemDestination } from "../../policy/policy.ts";
 import { isOfAnotherMachine } from "./places.ts";
 
 /**
- * `machine` is the id of this machine's state folder.
- * @returns undefined if a policy file cannot name the destination, such as the screen, a command, whose text the
- * journal does not record, or a file of another machine
+ * @param machine id of this machine's state folder
+ * @returns undefined for destinations that a policy file cannot name: the screen, a command, or a file of another machine
  */
 export function destinationsOf(
   entries: readonly Entry[],
@@ -18,7 +17,7 @@ export function destinationsOf(
   return itemDestinations(delivery?.destination ?? null, machine);
 }
 
-/** Entries are added one by one, so that a long journal need not fit into memory. */
+/** Gets entries one by one, so that a long journal need not fit into memory. */
 export class KnownDestinations {
   readonly #machine: string | undefined;
   readonly #byResource = new Map<string, EntryDestination>();
@@ -27,7 +26,7 @@ export class KnownDestinations {
     this.#machine = machine;
   }
 
-  /** The newest entry must be added first. */
+  /** Call with the newest entry first. */
   add({ resource_id: id, destination }: Entry): void {
     if (id !== null && destination !== null && !this.#byResource.has(id)) this.#byResource.set(id, destination);
   }
@@ -52,7 +51,7 @@ function itemDestination(place: SingleDestination): ItemDestination | undefined 
   if (place.kind === "store") return { store: place.to };
   if (place.kind !== "file") return undefined;
   const { path, as } = place;
-  // A policy file supports fewer formats than --secret-format.
+  // Formats of --secret-format that a policy file lacks.
   if (as === "json-string" || as.includes(":")) return undefined;
   return as === "raw" ? { file: path } : { file: path, format: as };
 }

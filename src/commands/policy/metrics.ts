@@ -1,20 +1,20 @@
-// A monitoring system reads these samples of `integ status -o openmetrics`.
+// The samples of `integ status -o openmetrics`.
 import type { AccessKey } from "../../api/access-keys.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { Sample } from "../../output/formats/openmetrics.ts";
 import type { Observed } from "../../policy/observed.ts";
 
 export interface StatusFacts {
-  /** Every sample has these labels, so that one collector can read the files of several profiles. */
+  /** Labels of every sample, so that one collector can read several profiles' files. */
   readonly common: Readonly<Record<"profile" | "region", string>>;
   readonly observed: Observed;
   readonly keys: readonly AccessKey[];
   readonly areKeysRead: boolean;
   readonly unfinished: readonly Entry[];
-  /** The map has the number of clients of each service account. */
+  /** Number of clients by service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly actions: readonly string[];
-  /** Time when a change of a policy item last ended well, ISO 8601. */
+  /** Time of the last finished change of a policy item, ISO 8601. */
   readonly lastChange: string | undefined;
 }
 
@@ -34,7 +34,7 @@ function ownSamples(facts: StatusFacts): Sample[] {
     ...clients.map(({ id, createdAt }) => ({ labels: { kind: "oauth_client", id, name: "" }, at: createdAt })),
     ...live.map((key) => ({ labels: labelsOf(key), at: key.createdAt })),
   ];
-  const tally = (metric: string, help: string, label: string, words: readonly string[]): Sample[] =>
+  const countSamples = (metric: string, help: string, label: string, words: readonly string[]): Sample[] =>
     [...countOf(words)].map(([word, value]) => ({ metric, help, labels: { [label]: word }, value }));
   const own: TimeSource[] = [{ labels: {}, at: lastChange }];
   return [
@@ -49,7 +49,7 @@ function ownSamples(facts: StatusFacts): Sample[] {
       "When an access key was used last; a key that was never used has no sample.",
       live.map((key) => ({ labels: labelsOf(key), at: key.lastUsedAt })),
     ),
-    ...tally(
+    ...countSamples(
       "integ_changes_unfinished",
       "Changes in the journal that are not finished.",
       "state",
@@ -61,7 +61,12 @@ function ownSamples(facts: StatusFacts): Sample[] {
       labels: { service_account: account },
       value,
     })),
-    ...tally("integ_policy_items", "Items of the policy by what the next apply does with them.", "action", actions),
+    ...countSamples(
+      "integ_policy_items",
+      "Items of the policy by what the next apply does with them.",
+      "action",
+      actions,
+    ),
     ...timeSamples(
       "integ_policy_last_change_timestamp_seconds",
       "When a change of a policy item last ended well; a failed change and an apply without changes do not count.",

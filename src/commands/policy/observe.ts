@@ -1,4 +1,4 @@
-// Collects the input of a plan from the journal, the service and this machine.
+// Collects a plan's input from the journal, the service and this machine.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -73,7 +73,7 @@ function holdersIn(
   },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
-  // A loopback address belongs to a sandbox; the credentials of another sandbox no longer exist.
+  // A loopback address is a sandbox's; another sandbox's credentials no longer exist.
   const mayExist = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
   return holdersOf(entries, { ...about, places, isHere: (entry, at) => mayExist(entry) && isHere(entry, at, machine) });
@@ -144,7 +144,7 @@ function seenKey(
   rotatedAtMs: number | undefined,
 ): Omit<SeenCredential, "id" | "ownership"> {
   const { keyType: type, scopes, name, lastUsedAt, expiresAt, createdByUserId: createdBy } = key;
-  // A rotation in place gives the key a new secret, so the key's age counts from its rotation.
+  // A key's age counts from its rotation in place.
   const isRotated = rotatedAtMs !== undefined && !(Date.parse(createdAt ?? "") > rotatedAtMs);
   return {
     status,

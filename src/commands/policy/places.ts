@@ -1,4 +1,4 @@
-// Finds recorded destinations that are missing, or that belong to another machine.
+// Finds recorded destinations that are missing or on another machine.
 import { lstatSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -7,17 +7,17 @@ import { type Delivered, placeIn } from "../../policy/holders.ts";
 import { isLocal } from "../../secrets/destination.ts";
 
 /**
- * A destination on another machine is not here, and neither is a delivered file that no longer exists. `machine` is the
- * id of this machine's state folder.
+ * False for a destination on another machine, and for a delivered file that no longer exists.
+ * @param machine id of this machine's state folder
  */
 export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, machine: string | undefined): boolean {
   if (!isLocal(at)) return true;
   if (isOfAnotherMachine(at, machine)) return false;
   const isDelivered = state === "done" || state === "waiting";
-  return at.kind !== "file" || !isDelivered || isThere(at.path);
+  return at.kind !== "file" || !isDelivered || exists(at.path);
 }
 
-/** Returns the destinations as names from `placeIn`. */
+/** @returns names as from `placeIn` */
 export async function unusablePlaces(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
   delivered: ReadonlyMap<string, Delivered>,
@@ -29,9 +29,9 @@ export async function unusablePlaces(
     for (const at of places) {
       const place = placeIn(at, entry);
       if (place === undefined || !isLocal(at)) continue;
-      // A journal in a file belongs to this machine, whatever machine id it records.
+      // A file journal belongs to this machine, whatever machine id it records.
       if (isShared && isOfAnotherMachine(at, secrets.machine.find())) elsewhere.add(place);
-      else if (at.kind === "file" ? !isThere(at.path) : at.kind === "profile" && !profileNames.has(at.name))
+      else if (at.kind === "file" ? !exists(at.path) : at.kind === "profile" && !profileNames.has(at.name))
         vanished.add(place);
     }
   return { vanished, elsewhere };
@@ -41,7 +41,7 @@ export function isOfAnotherMachine(at: SingleDestination, machine: string | unde
   return "machine" in at && at.machine !== undefined && at.machine !== machine;
 }
 
-function isThere(path: string): boolean {
+function exists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch {

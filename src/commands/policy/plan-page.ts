@@ -1,4 +1,4 @@
-// The plan at a terminal shows each changed, waiting or held item with its destinations, and a line of counts.
+// The plan at a terminal: each changed, waiting or held item with its destinations, and a line of counts.
 import type { PageLine } from "../../output/output.ts";
 import { roughWidth } from "../../output/visible-text.ts";
 import { grantWords, type PlannedItem, type Plan, type Unmanaged } from "../../policy/plan.ts";
@@ -7,9 +7,9 @@ import { nounOf } from "./adoption.ts";
 export interface PlanPage {
   readonly plan: Plan;
   readonly file: string;
-  /** The text names the profile and the region, such as `prod (eu)`. */
+  /** Profile and region, such as `prod (eu)`. */
   readonly as: string;
-  /** Number of columns of the terminal; undefined means no limit. */
+  /** Columns of the terminal; undefined: no limit. */
   readonly width: number | undefined;
 }
 
@@ -17,7 +17,7 @@ export function planPage({ plan, file, as, width = Number.POSITIVE_INFINITY }: P
   const { items, unmanaged } = plan;
   const shown = items.filter((item) => kindOf(item) !== "unchanged");
   const names = Math.min(24, Math.max(0, ...shown.map(({ row }) => roughWidth(row.name))));
-  // If the text does not fit beside the names, it is printed below them.
+  // Text that does not fit beside the names moves below them.
   const margin = names + 6 + 36 > width ? 6 : names + 6;
   const lines = shown.flatMap((item) => itemLines(item, { margin, width }));
   if (unmanaged.length > 0) lines.push({ mark: "?", tone: "yellow", margin: 4, text: unmanagedWords(unmanaged) });
@@ -45,7 +45,7 @@ function itemLines(
   return [{ ...named, text }, ...targets.map((target) => ({ margin, text: target }))];
 }
 
-/** A person must read a command before applying it, so destinations are shown in full. */
+/** In full, because a person must read a command before applying it. */
 function arrows({ row: { destinations, changed } }: PlannedItem): string[] {
   return destinations.map((name) => `→ ${name}${changed.includes(name) ? " (changed since the last delivery)" : ""}`);
 }

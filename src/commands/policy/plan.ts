@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
 import type { Plan } from "../../policy/plan.ts";
-import { accountOf, mentionDamage } from "../running/change.ts";
+import { accountOf, warnOfDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { assertFolder, readTextFile } from "./text-file.ts";
 import { actingFor, assertNames, planOptions, missingForItems } from "./acting.ts";
@@ -37,7 +37,7 @@ export const command = defineVerb({
     if (options.out !== undefined) await assertReplaceable(given, options.out);
     const context = actingFor(given, policy);
     const account = await accountOf(context);
-    await mentionDamage(context);
+    await warnOfDamage(context);
     const { observed } = await observe(context, { policy, account });
     const [{ hasDueAction, planPolicy }, { planDocument }] = await Promise.all([
       import("../../policy/plan.ts"),
@@ -80,9 +80,9 @@ async function reportDue({ output, ...context }: Context, { plan, profile, sourc
   for (const kind of new Set(runnable.map(({ item }) => item.kind)))
     missing ??= await missingForItems({ output, ...context }, profile, kind);
   if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
-  // If `apply` can do nothing, a person must take the next step.
+  // `apply` can do nothing without a person's step.
   const personStep = runnable.length === 0 ? stepForAllHeld(due, file) : {};
-  // `apply` of a written plan adopts nothing.
+  // A written plan adopts nothing.
   const adopt =
     source.length !== 1 && due.some(({ hold, choices }) => hold === "not_adopted" && choices?.length === 1)
       ? [flags.adopt]
@@ -119,7 +119,7 @@ async function assertReplaceable(context: Context, path: string): Promise<void> 
   });
 }
 
-/** A file that cannot be inspected counts as empty: writing the plan reports the error. */
+/** False if the file cannot be inspected: writing the plan reports the error. */
 function hasContent(path: string): boolean {
   try {
     const stats = statSync(path);

@@ -19,7 +19,7 @@ export function fileWords(file: string): readonly string[] {
 
 export interface LoadedPolicy {
   readonly policy: Policy;
-  /** The path is as typed. */
+  /** As typed. */
   readonly file: string;
 }
 
@@ -39,7 +39,7 @@ export function assertNamed(file: string): void {
   });
 }
 
-/** @throws Failure `usage` before any request, for a missing or invalid file, or for another profile's file */
+/** @throws Failure `usage` for a missing or invalid file, or another profile's file, before any request */
 export async function loadPolicy({ settings, clock }: Context, file: string): Promise<LoadedPolicy> {
   const { longestPolicy, readPolicy } = await import("../../policy/read.ts");
   assertNamed(file);

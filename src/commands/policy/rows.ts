@@ -30,7 +30,7 @@ export function summarizePlan({ output }: Context, rows: readonly PlanRow[]): Pr
   return output.summary("integ plan", planView, texts);
 }
 
-/** The summary of a job has more readers than the policy, so it shows only a digest of a command. */
+/** A job's summary has more readers than the policy, so it shows only a command's digest. */
 function summaryText(destination: string): string {
   if (!destination.startsWith("command: ")) return destination;
   return `command (sha256 ${hash("sha256", destination.slice("command: ".length), "hex").slice(0, 12)}…)`;
@@ -52,7 +52,7 @@ export function reportPlanNotes(
   if (unmanaged.length === 0) return;
   const command = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
   const next = stepAs(settings.profile ?? profile, command);
-  // The page of the plan already lists the unmanaged clients and keys.
+  // The page already lists them.
   if (isPage) output.note(`Adopt or revoke each client and key in no item, for example: ${next}`);
   else output.note(`${unmanagedWords(unmanaged)}. Next: ${next}`);
 }

@@ -1,5 +1,4 @@
-// The page of `integ status` shows a headline, the items that need a person, the waiting items, and the expiry of each
-// credential.
+// The page of `integ status`: a headline, items that need a person, waiting items, and the expiry of each credential.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import type { PageLine } from "../../output/output.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
@@ -10,18 +9,18 @@ export interface StatusItem {
   readonly what: string;
   readonly state: string;
   readonly command?: string | null | undefined;
-  /** Order within a severity: the lowest number comes first, such as changes before keys. */
+  /** Order within a severity, the lowest first. */
   readonly kind?: number;
-  /** Order within a kind: the time of the next step or the last change, ISO 8601. Items without a time come first. */
+  /** Order within a kind: time of the next step or last change, ISO 8601; undefined first. */
   readonly at?: string | null | undefined;
 }
 
 export interface LiveCredential {
   readonly id: string;
   readonly name?: string | undefined;
-  /** The time is ISO 8601, or undefined if it is unknown. */
+  /** ISO 8601; undefined if unknown. */
   readonly createdAt?: string | undefined;
-  /** Null if the credential was never used; undefined if the API does not show the time. */
+  /** Null: never; undefined: not shown. */
   readonly lastUsedAt?: string | null | undefined;
   readonly expiresAt?: string | null | undefined;
 }
@@ -30,26 +29,26 @@ export interface Status {
   readonly headline: readonly string[];
   readonly needed: readonly StatusItem[];
   readonly waiting: readonly StatusItem[];
-  /** Reason why the profile cannot list access keys. */
+  /** Why the profile cannot list access keys. */
   readonly unread?: string | undefined;
   readonly credentials: readonly LiveCredential[];
-  /** The map has the number of clients of each service account. */
+  /** Number of clients by service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly nowMs: number;
-  /** The page marks credentials that expire within this time. */
+  /** Credentials that expire within this time are marked. */
   readonly soonMs: number;
 }
 
 export interface Screen {
   readonly width: number;
   readonly measure: DisplayWidth;
-  /** If true, the page has plain sentences without drawings, for a screen reader. */
+  /** Sentences without drawings, for a screen reader. */
   readonly isPlain: boolean;
   readonly time: (iso: string, nowMs: number) => string;
 }
 
 const day = 86_400_000;
-/** The page shows at most these numbers of items in a section and of credentials; a last line counts the others. */
+/** Maximum of items in a section and of credentials; a last line counts the others. */
 const maximum = { items: 10, credentials: 30 };
 const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
 const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
@@ -123,7 +122,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   const timed = { nowMs, time: screen.time };
   const end = (one: LiveCredential): number => Math.min(validFor(one, nowMs), Number.MAX_VALUE);
   const start = ({ createdAt = "" }: LiveCredential): number => Date.parse(createdAt) || nowMs;
-  // The cut keeps the credentials that expire first and, of those that never expire, the oldest.
+  // Shows those that expire first, and of those that never expire the oldest.
   const sorted = all.toSorted((a, b) => end(a) - end(b) || start(a) - start(b));
   const shown = sorted.slice(0, maximum.credentials);
   const rest: PageLine[] =
@@ -141,7 +140,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   const widthOf = (columns: readonly { readonly width: number }[]): number =>
     columns.reduce((sum, { width }) => sum + width + 2, 0);
   const left = screen.width - widthOf([ids, expiries]) - scales.at(-1)!.length - 2;
-  // If a line does not fit, columns are left out. If not even the name fits, each credential is a sentence.
+  // Drops columns until a line fits; else each credential is a sentence.
   const tables = [
     [ids, names(24), ages, used, expiries],
     [ids, names(24), ages, expiries],
@@ -163,7 +162,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     { margin: 0, isWhole: true, text: `${lineOf(0)}  ${scale}` },
     ...shown.map((one, index): PageLine => {
       const bar = barOf(one, { nowMs, columns: scale.length });
-      // The first column starts with four spaces, which the mark replaces.
+      // The mark replaces the first column's four spaces.
       return {
         ...markOf(one, { nowMs, soonMs }),
         isWhole: true,
@@ -176,7 +175,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
 
 type Timed = Pick<Status, "nowMs"> & Pick<Screen, "time">;
 
-/** Returns milliseconds; infinity if the credential never expires or its expiry is unknown. */
+/** @returns milliseconds; infinity without a known expiry */
 function validFor({ expiresAt }: LiveCredential, nowMs: number): number {
   const end = Date.parse(expiresAt ?? "");
   return Number.isNaN(end) ? Number.POSITIVE_INFINITY : end - nowMs;
@@ -224,7 +223,7 @@ function sentenceOf(one: LiveCredential, timed: Timed): string {
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }
 
-/** The full width stands for 90 days. */
+/** 90 days fill the width. */
 function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number; readonly columns: number }): string {
   if (one.expiresAt === undefined) return "";
   const validMs = validFor(one, nowMs);

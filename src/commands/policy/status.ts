@@ -1,4 +1,4 @@
-// `integ status` prints a page at a terminal and rows for a program.
+// `integ status`: a page at a terminal, rows for programs.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import { existsSync, lstatSync } from "node:fs";
 import { resolve } from "node:path";
@@ -13,7 +13,7 @@ import type { Policy } from "../../policy/policy.ts";
 import { ClientInventory, itemKey, type ItemKind } from "../../policy/works.ts";
 import { type NextStep, shell, stepAs } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
-import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
+import { accountOf, warnOfDamage, warnOfMove, entriesOfProfile } from "../running/change.ts";
 import { noteMissing } from "../running/missing.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
@@ -67,8 +67,8 @@ export const command = defineVerb({
     const { policy, file, unread } = await policyOf(given, options.file);
     const context = policy === undefined ? given : actingFor(given, policy);
     const account = await accountOf(context);
-    await mentionDamage(context);
-    await mentionMove(context);
+    await warnOfDamage(context);
+    await warnOfMove(context);
     if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
     const { due, slots, clients, covered, entryByItem } = policy
@@ -77,7 +77,7 @@ export const command = defineVerb({
     const listed = await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
     const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
-    const unseen = [...unread, ...(listed.unread ?? [])];
+    const unreadRows = [...unread, ...(listed.unread ?? [])];
     if (context.output.isTable) {
       const live = listed.keys.filter(({ status }) => status !== "revoked");
       const nowMs = listed.nowMs || context.clock.now();
@@ -85,7 +85,9 @@ export const command = defineVerb({
       const own = live.find(({ id }) => id !== undefined && id === keyId);
       const dueNow = due.filter(({ state }) => state !== "wait");
       const { settings } = context;
-      const unlisted = due.filter(({ name }) => unfinished.every(({ entry }) => entry.id !== entryByItem.get(name)));
+      const notUnfinished = due.filter(({ name }) =>
+        unfinished.every(({ entry }) => entry.id !== entryByItem.get(name)),
+      );
       return context.output.page(({ width = 80, ...screen }) => {
         const time = (iso: string): string => screen.time(iso, nowMs);
         const status: Status = {
@@ -96,7 +98,7 @@ export const command = defineVerb({
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
             ...(policy ? [`policy ${file}, ${changeCount(dueNow)} due`] : []),
           ],
-          ...itemsOf({ unfinished, due: unlisted, ending, unseen }, { time, file, nowMs, settings }),
+          ...itemsOf({ unfinished, due: notUnfinished, ending, unreadRows }, { time, file, nowMs, settings }),
           unread: listed.withoutKeys,
           credentials: [...live.map(ofKey), ...clients],
           slots,
@@ -112,14 +114,14 @@ export const command = defineVerb({
       ...due,
       ...[...slots].map(slotRow),
       ...ending,
-      ...unseen,
+      ...unreadRows,
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
     await list.whole(rows.map(({ due_at = null, ...row }) => ({ ...row, due_at, next_step: chosen(row, context) })));
   },
 });
 
-/** If the default file is invalid, a row gives the reason, because the status has other facts too. */
+/** A row reports an invalid default file, because the status has other facts too. */
 async function policyOf(
   context: Context,
   typed: string | undefined,
@@ -146,7 +148,7 @@ function unreadRow(
   return { topic, name, state: "unknown", detail: why, due_at: null, next_step: next };
 }
 
-/** Only an earlier output of this command may be replaced: another file could be a journal or a secret. */
+/** Another file could be a journal or a secret, so only an earlier output may be replaced. */
 function assertReplaceable(path: string, typed: string): void {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true)
     throw new Failure("usage", `${typed} is a symbolic link, which would be replaced.`, {
@@ -154,8 +156,8 @@ function assertReplaceable(path: string, typed: string): void {
       hint: "Name the file that it leads to.",
     });
   const existing = readTextFile(path, 16 * 1024 * 1024);
-  const isOurs = "text" in existing ? existing.text.startsWith("# TYPE integ_") : existing.isMissing;
-  if (isOurs) return assertFolder(path, typed);
+  const isOwnOutput = "text" in existing ? existing.text.startsWith("# TYPE integ_") : existing.isMissing;
+  if (isOwnOutput) return assertFolder(path, typed);
   throw new Failure("usage", `${typed} exists, and is not an earlier output of this command.`, {
     meaning: "It was not changed.",
     hint: "Name another file with --out, or remove it first.",
@@ -181,7 +183,7 @@ async function printSamples(context: Context, { policy = noPolicy, account, out 
   const { observed, entries } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const { samplesOf } = await import("./metrics.ts");
-  // The creation within a rotation is done before the rotation, which may then fail.
+  // Without parts of larger work: a rotation may fail after its creation.
   const changes = entries.filter((one) => one.policy?.id === policy.id && one.state === "done" && one.parent === null);
   const { keys, nowMs } = await listedKeys(context);
   const samples = samplesOf({
@@ -214,7 +216,7 @@ async function unfinishedOf(context: Context): Promise<readonly Entry[]> {
 interface Unfinished {
   readonly entry: Entry;
   readonly row: Row;
-  /** Words for the last use of the old key, during an overlap that ends by use; otherwise empty. */
+  /** The old key's last use in words, if the overlap ends by use; else empty. */
   readonly used: string;
 }
 
@@ -240,7 +242,7 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   });
 }
 
-/** The row of an unfinished change also covers the expiry of its keys. */
+/** Keys whose expiry the rows of unfinished changes cover. */
 function keysOfChanges(unfinished: readonly Unfinished[]): (string | undefined)[] {
   return unfinished.flatMap(({ entry: { detail } }) => [detail.old_key, detail.key_id]);
 }
@@ -259,7 +261,7 @@ const stateWords: Readonly<Record<string, string>> = {
   undelivered: "its secret is kept, not delivered",
 };
 
-/** `at` is the time of the next or last step, in words. */
+/** @param at time of the next or last step, in words */
 function progressWords(entry: Entry, { at, used }: { readonly at: string; readonly used: string }): string {
   const { state } = entry;
   if (dueAt(entry) !== undefined)
@@ -272,8 +274,8 @@ interface Rows {
   readonly unfinished: readonly Unfinished[];
   readonly due: readonly Row[];
   readonly ending: readonly Row[];
-  /** Rows that say why the policy or the keys could not be read. */
-  readonly unseen: readonly Row[];
+  /** Why the policy or the keys could not be read. */
+  readonly unreadRows: readonly Row[];
 }
 
 function chosen({ next_step: step }: Pick<Row, "next_step">, { settings }: Pick<Context, "settings">): string | null {
@@ -287,7 +289,7 @@ interface Shown {
 }
 
 function itemsOf(
-  { unfinished, due, ending, unseen }: Rows,
+  { unfinished, due, ending, unreadRows }: Rows,
   { nowMs, time, file, settings }: Pick<Context, "settings"> & Shown,
 ): Pick<Status, "needed" | "waiting"> {
   const ofEntry = ({ entry, row, used }: Unfinished): StatusItem => {
@@ -317,22 +319,24 @@ function itemsOf(
     command: next_step,
     at: due_at,
   });
-  const ofUnseen = ({ name, detail = "", next_step }: Row): StatusItem => ({
+  const ofUnread = ({ name, detail = "", next_step }: Row): StatusItem => ({
     mark: "✗",
     what: name,
     state: detail,
     command: next_step,
   });
-  const toAdopt = due.filter(({ state, next_step }) => state === "adopt" && next_step?.startsWith("integ adopt "));
+  const adoptable = due.filter(({ state, next_step }) => state === "adopt" && next_step?.startsWith("integ adopt "));
   const adoption: StatusItem = {
     mark: "!",
-    what: `${toAdopt.length} items`,
+    what: `${adoptable.length} items`,
     state: "credentials exist but are not adopted",
     command: shell`integ adopt --all ${fileWords(file)}`,
   };
   const ofPolicies =
-    toAdopt.length > 1 ? [adoption, ...due.filter((row) => !toAdopt.includes(row)).map(ofPolicy)] : due.map(ofPolicy);
-  const kinds = [unseen.map(ofUnseen), unfinished.map(ofEntry), ofPolicies, ending.map(ofEnd)];
+    adoptable.length > 1
+      ? [adoption, ...due.filter((row) => !adoptable.includes(row)).map(ofPolicy)]
+      : due.map(ofPolicy);
+  const kinds = [unreadRows.map(ofUnread), unfinished.map(ofEntry), ofPolicies, ending.map(ofEnd)];
   const items = kinds.flatMap((ofKind, kind) =>
     ofKind.map((item) => ({ ...item, command: chosen({ next_step: item.command }, { settings }), kind })),
   );
@@ -346,7 +350,7 @@ function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expire
   return { id, name: name ?? undefined, createdAt: createdAt ?? undefined, lastUsedAt, expiresAt };
 }
 
-/** A missing credential is noted once for each kind of item. */
+/** Notes a missing credential once for each kind of item. */
 async function dueRows(
   context: Context,
   { items }: Plan,
@@ -386,9 +390,9 @@ async function policyStatus(
   readonly due: readonly Row[];
   readonly slots: Slots;
   readonly clients: readonly LiveCredential[];
-  /** The policy replaces or revokes these credentials, so their expiry needs no other row. */
+  /** Credentials that the policy replaces or revokes, whose expiry needs no row. */
   readonly covered: readonly (string | undefined)[];
-  /** The map has the id of each item's unfinished entry, whose row replaces the item's row. */
+  /** Ids of unfinished entries by item; their rows replace the items' rows. */
   readonly entryByItem: ReadonlyMap<string, string | undefined>;
 }> {
   const { observed } = await observe(context, { policy, account });
@@ -414,7 +418,7 @@ function liveClients({ clients }: Observed): readonly SeenCredential[] {
   return [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
 }
 
-/** The facts come from the journal; no request is sent. */
+/** From the journal, without a request. */
 async function knownClients(
   context: Context,
   account: Account,
@@ -425,7 +429,7 @@ async function knownClients(
   return { slots: clientCounts(known, unresolved), clients: known };
 }
 
-/** The map has the number of clients of each service account. */
+/** Number of clients by service account. */
 type Slots = ReadonlyMap<string, number>;
 
 function clientCounts(clients: readonly { readonly serviceAccount?: string | undefined }[], unresolved: Slots): Slots {
@@ -455,14 +459,14 @@ function keyRows(
 
 interface ListedKeys {
   readonly keys: readonly AccessKey[];
-  /** The service's time, in milliseconds since 1970; 0 if the keys could not be listed. */
+  /** The service's time, milliseconds since 1970; 0 if the keys were not listed. */
   readonly nowMs: number;
-  /** Reason why the profile cannot use the legacy contract, which lists the keys. */
+  /** Why the profile cannot list keys. */
   readonly withoutKeys?: string;
   readonly unread?: readonly Row[];
 }
 
-/** Returns no keys for a profile that cannot use the legacy contract, and a row with the reason if the request fails. */
+/** @returns no keys if the profile cannot list them; a row with the reason if the request fails */
 async function listedKeys(context: Context): Promise<ListedKeys> {
   const none = { keys: [], nowMs: 0 };
   const profile = await context.profiles.active();
@@ -474,7 +478,7 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     return { keys: value.rows.map((row) => readAccessKey(row.value)), nowMs: serviceNow(context, service) };
   } catch (error) {
-    // Without this failure, a monitoring system would conclude that the account has no keys.
+    // A monitoring system must not conclude that the account has no keys.
     if (
       !(error instanceof Failure) ||
       isInterruption(error) ||

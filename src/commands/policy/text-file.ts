@@ -1,4 +1,4 @@
-// Reads only regular files as text: reading a pipe or a device may never end.
+// Reads text from regular files only: reading a pipe or device may never end.
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorCode, systemWords } from "../../disk/error-words.ts";
@@ -9,7 +9,7 @@ export type ReadText =
   | { readonly text: string }
   | { readonly why: string; readonly isMissing: boolean; readonly isText?: false };
 
-/** `longest` is in bytes. */
+/** @param longest in bytes */
 export function readTextFile(path: string, longest: number): ReadText {
   try {
     const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
@@ -42,7 +42,7 @@ function isFolder(path: string): boolean {
   }
 }
 
-/** @throws Failure `usage` if the path is a folder, or if the folder of the file does not exist */
+/** @throws Failure `usage` for a folder, or for a file whose folder does not exist */
 export function assertFolder(path: string, typed: string, option: "--out" | "--file" = "--out"): void {
   const folder = dirname(typed);
   const hint = `Name another file with ${option} <path>.` as const;

@@ -1,4 +1,4 @@
-// `profiles add --dry-run` and `profiles edit --dry-run` print the settings without secrets.
+// Prints the settings of `profiles add` and `profiles edit` with `--dry-run`, without secrets.
 import type { Context } from "../../context.ts";
 import { showSteps } from "../running/dry-run.ts";
 

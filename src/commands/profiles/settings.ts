@@ -1,4 +1,4 @@
-// `profiles add` and `profiles edit` share the flags of a profile and its credential.
+// Flags of a profile and its credential.
 import { resolve } from "node:path";
 import { findProfileKey } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
@@ -7,7 +7,7 @@ import { Failure, invalidValue } from "../../errors.ts";
 import type { GivenProof, GivenSecret, NewCredential, ProfileSettings } from "../../profiles/configure.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
-/** No flag takes a secret as its value, because other users can see arguments. */
+/** Other users can see arguments, so no flag takes a secret. */
 export const addProfileOptions = sharedOptions((command) =>
   command
     .addOption(command.createOption("--region <region>", "Region of the organization").choices(["us", "eu"] as const))
@@ -61,10 +61,7 @@ export const addProfileOptions = sharedOptions((command) =>
 );
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
-/**
- * Checks the flags and reads the secret. A setting without a flag is absent. The settings of `before` complete the
- * flags, because a new secret needs the stored client and endpoint.
- */
+/** Checks the flags and reads the secret. @param before completes the flags: a new secret needs the stored client and endpoint */
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
   const flags = before === undefined ? typed : await withStored(typed, before);
   refuseBoth(flags, "apiKeyStdin", "apiKeyCommand");
@@ -77,7 +74,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
-  // The secret comes last: integ asks for it only if all other flags are valid.
+  // Asks for the secret only if all other flags are valid.
   const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
     ...(flags.region !== undefined && { region: flags.region }),
@@ -125,27 +122,27 @@ function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
 }
 
 /**
- * A new secret keeps the profile's client and endpoint, and a new audience keeps the endpoint. For another origin, only
- * the Basic style is kept: the other settings belong to the old host, so the user must type them again.
+ * A new secret keeps the client and endpoint, a new audience the endpoint. For another origin only the Basic style is kept: the
+ * user must type the others again.
  */
 async function withStored(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;
   const stored: ProfileFlags = {};
-  const givesKey = flags.apiKeyStdin !== undefined || flags.apiKeyCommand !== undefined;
-  if (credential?.kind === "api_key" && givesKey) stored.basicStyle = credential.basic_style;
-  if (await movesAway(before.base_url, flags.baseUrl)) return { ...stored, ...flags };
+  const hasNewKey = flags.apiKeyStdin !== undefined || flags.apiKeyCommand !== undefined;
+  if (credential?.kind === "api_key" && hasNewKey) stored.basicStyle = credential.basic_style;
+  if (await isOtherOrigin(before.base_url, flags.baseUrl)) return { ...stored, ...flags };
   if (credential?.kind === "client_credentials" && wantsClient(flags)) stored.clientId = credential.client_id;
   return { ...stored, ...(await storedEndpoint(flags, before)), ...flags };
 }
 
-/** An endpoint of another origin has its own settings, so nothing is taken from the stored endpoint. */
+/** Empty for another origin, which has its own settings. */
 async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
   const { audience, issuer, tokenScope, clientAuth, tokenEndpoint } = flags;
   const isTyped = [audience, issuer, tokenScope, clientAuth, tokenEndpoint].some((value) => value !== undefined);
   if (endpoint === undefined || !(isTyped || wantsClient(flags))) return {};
-  if (await movesAway(endpoint.token_endpoint, tokenEndpoint)) return {};
+  if (await isOtherOrigin(endpoint.token_endpoint, tokenEndpoint)) return {};
   return {
     tokenEndpoint: endpoint.token_endpoint,
     clientAuth: endpoint.client_auth,
@@ -155,13 +152,13 @@ async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<Pro
   };
 }
 
-/** An invalid address counts as another origin; `checkAddresses` refuses it. */
-async function movesAway(from: string, to: string | undefined): Promise<boolean> {
+/** True for an invalid address too, which `checkAddresses` refuses. */
+async function isOtherOrigin(from: string, to: string | undefined): Promise<boolean> {
   const { originOf } = await import("../../profiles/address.ts");
   return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
 }
 
-/** Returns undefined for a new credential, or if the stored key does not change. */
+/** @returns undefined for a new credential or an unchanged key */
 function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   const { apiKeyStdin, apiKeyCommand, apiKeyId, basicStyle } = flags;
   if (apiKeyStdin || apiKeyCommand !== undefined || wantsClient(flags)) return undefined;
@@ -193,7 +190,7 @@ async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Pr
   (await import("../../profiles/address.ts")).checkRegionOfHost(base, expected);
 }
 
-/** A client authenticates in one way, so only one of these flags may be given. */
+/** Only one of these may be given. */
 const clientProofs = ["clientSecretStdin", "clientSecretCommand", "clientAssertionCommand", "clientKeyFile"] as const;
 
 function wantsClient(flags: ProfileFlags): boolean {
@@ -257,12 +254,12 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
     client_auth: flags.clientAuth ?? "client_secret_basic",
     ...(flags.audience !== undefined && { audience: flags.audience }),
     ...(flags.issuer !== undefined && { issuer: flags.issuer }),
-    // An empty --token-scope means that the profile has no scope.
+    // Empty: no scope.
     ...(flags.tokenScope && { scope: flags.tokenScope }),
   };
 }
 
-/** With an API key, integ proves new clients at this token endpoint. */
+/** The token endpoint that proves new clients of an API key. */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
   const stray = [
@@ -298,11 +295,13 @@ export function askSecret(context: Context, what: string, isFlagTyped = false): 
 
 function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof ProfileFlags): void {
   if (flags[one] === undefined || flags[other] === undefined) return;
-  const spelled = [one, other].map((name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
-  throw new Failure("usage", `${spelled.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
+  const flagNames = [one, other].map(
+    (name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+  );
+  throw new Failure("usage", `${flagNames.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
 }
 
-/** Without a known key id, a rotation could lock the profile out. */
+/** Without its key id, a rotation could lock the profile out. */
 export async function learnKeyId(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
   if (credential?.kind !== "api_key" || legacy === undefined) return profile;

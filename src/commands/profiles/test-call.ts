@@ -1,15 +1,15 @@
-// Sends one request with a stored profile to check its credential.
+// Checks a stored profile's credential by one request.
 import { failureOf } from "../../api/call/attempt.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
 
-/** The limit is short, because a person waits at the end of a setup. */
+/** Short, because a person waits at the end of a setup. */
 const limitMs = 5_000;
 
 /**
- * A refused credential removes the profile, and so does a failed test at a terminal, unless a person keeps the profile.
- * With `mustAnswer`, a test that fails for another reason throws, and the profile stays.
+ * Removes the profile if the credential is refused or, at a terminal, if the test fails and a person does not keep it. With
+ * `mustAnswer`, another failure throws and the profile stays.
  * @throws Failure of the test
  */
 export async function tryCredential(
@@ -30,7 +30,7 @@ export async function tryCredential(
       ? "Store the profile although its credential is refused?"
       : "Store the profile untested?";
     let isKept = false;
-    // A signal during the question also removes the profile and its credential before integ exits.
+    // A signal during the question removes the profile before integ exits.
     await context.clock.finishing(async () => {
       try {
         isKept = output.interactive && (await output.confirm(question, { destructive: isRefused }));
@@ -47,10 +47,7 @@ export async function tryCredential(
   }
 }
 
-/**
- * `name` is a stored profile, which stays even if the request fails.
- * @throws Failure `auth` if the service refuses the credential, or another kind if the request fails
- */
+/** @throws Failure `auth` if the service refuses the credential, or another kind if the request fails; the profile stays */
 export async function testCall(context: Context, name: string): Promise<void> {
   const profile = await context.profiles.named(name);
   const service = await context.connect(profile, { timeoutMs: Math.min(limitMs, context.settings.timeoutMs) });
@@ -58,7 +55,7 @@ export async function testCall(context: Context, name: string): Promise<void> {
   const attempt = await service.raw
     .send({ method: "GET", path: "/v1/entities?limit=1" })
     .finally(() => progress.done());
-  // A 403 shows that the credential is valid (§5.1 rule 5).
+  // A 403 shows a valid credential (§5.1 rule 5).
   const isAccepted = attempt.kind === "answered" || (attempt.kind === "refused" && attempt.status === 403);
   if (isAccepted)
     return context.output.note(`The service accepts the credential (${profile.region}, ${profile.baseUrl}).`);

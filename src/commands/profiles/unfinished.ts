@@ -4,23 +4,23 @@ import { Failure, onFailure } from "../../errors.ts";
 import { type Advice, flags } from "../../next-step.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
-/** The profile can no longer finish entries of its old address or organization. */
+/** True if the profile can no longer finish its earlier entries. */
 export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   return (
     before.base_url !== now.base_url || before.organization_id?.toLowerCase() !== now.organization_id?.toLowerCase()
   );
 }
 
-/** Compares profile ids, so that a new profile of the same name does not match. */
+/** By profile id: a new profile of the same name does not match. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }
 
-/** @throws Failure `unreachable` if the journal's server does not answer */
+/** @throws Failure `unreachable` */
 export async function assertJournalAnswers(context: Context, address: string): Promise<void> {
   const tried = context.journalAt(address).then(async (journal) => void (await journal.count()));
   const hint: Advice = `Correct the address, or add ${flags.noVerify} to store it untested.`;
-  // Other failures, such as missing tables, are ignored: the first use of the journal reports them with a next step.
+  // The first use of the journal reports other failures, such as missing tables.
   const refuse = ({ kind, message }: Failure): void => {
     if (kind === "unreachable") throw new Failure(kind, message, { meaning: "Nothing was stored.", hint });
   };
@@ -41,7 +41,7 @@ export async function warnOfHiddenEntries(
   });
 }
 
-/** The profile changes anyway, so an unreadable journal causes only a warning. */
+/** An unreadable journal is only a warning, because the profile changes anyway. */
 async function warnOf(context: Context, what: string, find: () => Promise<string | undefined>): Promise<void> {
   try {
     const text = await find();
@@ -66,7 +66,7 @@ async function unfinishedBy(
   const named = unfinished.map(({ id, operation, state }) => `${id} (${operation}, ${state})`).join(", ");
   if (change === "moved")
     return `${are} unfinished, and cannot be finished while ${name} has another address or organization than when it was started: ${named}.`;
-  const whom = journal.isShared ? "a profile of the same account, here or on another machine" : "this profile";
+  const finisher = journal.isShared ? "a profile of the same account, here or on another machine" : "this profile";
   const ids = unfinished.map(({ id }) => id).join(" ");
-  return `${are} unfinished, and cannot be finished without ${whom}: ${named}. First: integ journal recover ${ids}`;
+  return `${are} unfinished, and cannot be finished without ${finisher}: ${named}. First: integ journal recover ${ids}`;
 }

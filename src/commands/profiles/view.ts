@@ -1,4 +1,4 @@
-// The view of a profile shows where its secret is stored, not the secret.
+// Shows where a profile's secret is stored, not the secret.
 import type { ResourceView } from "../../output/formats/format.ts";
 import { type Profile, credentialPlace } from "../../profiles/profile.ts";
 
@@ -11,10 +11,7 @@ export const profileColumns = [
   { path: "credential.kept_in", heading: "kept in" },
 ] as const;
 
-/**
- * The view shows the token endpoint of the profile's own client or, with an API key, the token endpoint that proves new
- * clients.
- */
+/** The token endpoint is the client's own or, with an API key, the one that proves new clients. */
 export const profileView = (profile?: Profile): ResourceView => ({
   omitsEmpty: true,
   columns: [

@@ -1,4 +1,4 @@
-// `integ report` lists all credentials that integ can find, with a row for each kind of unknown fact.
+// `integ report`: all credentials that integ can find, and a row for each kind of unknown fact.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { extname, join, parse, resolve } from "node:path";
@@ -23,7 +23,7 @@ import { sinceOf } from "../options/since.ts";
 import { scopeOf } from "../policy/observe.ts";
 import { addPolicyFile, loadPolicy, standardFile } from "../policy/policy-file.ts";
 import { assertFolder } from "../policy/text-file.ts";
-import { accountOf, mentionDamage } from "../running/change.ts";
+import { accountOf, warnOfDamage } from "../running/change.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 
@@ -97,7 +97,7 @@ export const command = defineVerb({
   },
 });
 
-/** A date means its first moment in UTC. */
+/** A date is its first moment in UTC. */
 function pastTime(text: string, now: number): string {
   const since = isDate(text) ? new Date(text).toISOString() : sinceOf(text, now);
   if (Date.parse(since) <= now) return since;
@@ -126,7 +126,7 @@ function formatOf(path: string, { typedFormat }: Context["output"]): Format {
   });
 }
 
-/** This check comes before the requests, so that a long run does not fail at its end. */
+/** Checked before the requests, so that a long run does not fail at its end. */
 function assertNew(typed: string, cwd: string): void {
   const path = resolve(cwd, typed);
   const { dir, name, ext } = parse(typed);
@@ -157,16 +157,16 @@ interface ReportOptions {
   readonly waivers: readonly Waiver[] | undefined;
 }
 
-/** Returns JSON texts, the summary first. */
+/** @returns JSON texts, the summary first */
 async function rowsOf(context: Context, options: ReportOptions): Promise<string[]> {
   const { file, since, waivers } = options;
   const isThere = file !== standardFile || existsSync(resolve(context.settings.cwd, file));
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
   const journal = await context.journal();
-  // The first request takes the most memory, so it is sent before the journal is read.
+  // The first request takes the most memory, so it precedes the journal.
   const keys = await keyRows(context);
-  await mentionDamage(context);
+  await warnOfDamage(context);
   const entries: Entry[] = [];
   for await (const entry of journal.each({ all: true, archived: true }))
     if (isOf(entry, scopeOf(account))) entries.push(entry);
@@ -215,10 +215,10 @@ interface ClientSources {
   readonly untrusted: ReadonlySet<string>;
 }
 
-/** These failures end the report. Any other failure of a client becomes a row. */
+/** Failures that end the report; others of a client become rows. */
 const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
-/** Revoked clients are not requested from the service: there may be thousands. */
+/** Does not read revoked clients, of which there may be thousands. */
 async function clientRows(context: Context, { account, entries, facts, untrusted }: ClientSources): Promise<Row[]> {
   const ofClients = entries.filter((entry) => kindOf(entry) === "oauth_client");
   const ids = new Set(ofClients.flatMap(({ resource_id, detail }) => [resource_id, detail.old_client]));
@@ -263,11 +263,11 @@ async function clientRows(context: Context, { account, entries, facts, untrusted
   } finally {
     progress.done();
   }
-  // The digest covers the order of the rows, and responses arrive in any order.
+  // Responses arrive in any order, and the digest covers the order.
   return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** A waiver whose key has no row gets its own row. */
+/** A waiver without a key's row gets its own row. */
 function withWaivers(rows: readonly Row[], waivers: readonly Waiver[], nowMs: number): Row[] {
   const words = ({ rule, until, endsAt, reason }: Waiver): string =>
     `${rule}: ${endsAt > nowMs ? "accepted until" : "was accepted until"} ${until}: ${reason ?? "no reason given"}.`;
@@ -292,9 +292,9 @@ function itemRows(
     const { everyMs, beforeExpiryMs } = item.rotate ?? {};
     const note = [
       id === undefined ? "The journal has no credential of this item." : `Its credential is ${id}.`,
-      everyMs !== undefined && `Rotated every ${roundedDuration(everyMs)}.`,
-      beforeExpiryMs !== undefined && `Rotated ${roundedDuration(beforeExpiryMs)} before its expiry.`,
-      item.rotate === undefined && "It is not rotated.",
+      everyMs !== undefined && `The policy rotates it every ${roundedDuration(everyMs)}.`,
+      beforeExpiryMs !== undefined && `The policy rotates it ${roundedDuration(beforeExpiryMs)} before its expiry.`,
+      item.rotate === undefined && "The policy does not rotate it.",
     ];
     return {
       kind: "policy_item",
@@ -366,7 +366,7 @@ function withFacts({ note, ...row }: Row, facts: ReadonlyMap<string, JournalFact
   return { ...row, ...known, note: [note, more].filter(Boolean).join(" ") || undefined };
 }
 
-/** A rotation and its creation are two entries; the creation names the rotation. */
+/** The creation of a rotation is its own entry and names the rotation. */
 async function changeRows(journal: Journal, changed: readonly Entry[]): Promise<Row[]> {
   const actors = await journal.actors(changed.map(({ id }) => id));
   return changed.map(({ id, operation, state, updated_at, profile, principal, parent, ...entry }) => ({

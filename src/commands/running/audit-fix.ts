@@ -1,9 +1,9 @@
-// The words that the `--fix` of both audits prints.
+// Words of both audits' `--fix`.
 import type { Context } from "../../context.ts";
 import { type Advice, type NextCommand, stepAs } from "../../next-step.ts";
 import { type Destination, namesOf } from "../../secrets/destination.ts";
 
-/** @param planned what `--fix` does about the finding; undefined if a person must fix it */
+/** @param planned undefined if a person must fix it */
 export function reportFinding(
   { output, settings }: Context,
   name: string,
@@ -14,7 +14,7 @@ export function reportFinding(
   output.note(`${name}: ${message}. ${planned ?? (next.startsWith("integ ") ? `Next: ${next}` : next)}`);
 }
 
-/** @param fixes ids, with the destination of the new secret; undefined means a revocation */
+/** @param fixes ids with the new secret's destination; undefined: a revocation */
 export function questionOf(
   fixes: readonly (readonly [id: string, destination: Destination | undefined])[],
   words: { readonly revoked?: string; readonly verb: string; readonly left: string },

@@ -1,4 +1,4 @@
-// All commands that change the account share the workbench, the notes before the change, and the result.
+// The workbench, notes and results of all commands that change the account.
 import { DiskHealth } from "../../disk/disk-health.ts";
 import { createHmac } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -32,7 +32,7 @@ import { shell } from "../../next-step.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 
-/** Without an entry, the account is the active profile's. */
+/** Default: the acting profile's account. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
@@ -55,26 +55,25 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
   };
 }
 
-/** The digest's key is the API key, or the client id, which stays the same when the secret is renewed. */
+/** Keyed by the API key, or by the client id, which outlives a secret. */
 function digestUnder(credential: Credential, text: string): string {
   const key = credential.kind === "api_key" ? credential.key : credential.clientId;
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
-/** The port of an in-process sandbox changes, so its logical address is recorded. */
+/** Records a sandbox's logical address, because its port changes. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
   return { token_endpoint: isSandbox(baseUrl) ? baseUrl : token_endpoint, audience, issuer, scope, client_auth };
 }
 
-/** A sandbox is recorded by its logical address, as in `proofOf`. */
 function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | null {
   if (keyExchange === undefined) return null;
   return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
 }
 
-/** The journal does not record a command's text, so the profile's current command runs. */
+/** Runs the profile's current command, because the journal records none. */
 function exchangeKey(
   { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
   secret: string,
@@ -103,7 +102,7 @@ async function prove(
   },
 ): Promise<void> {
   const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, scope, clientAuth };
-  // The profile of this change may not be the active one, so messages name it.
+  // The change may have another profile than the acting one.
   const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
   const { readAnswer } = await import("./read.ts");
   await readAnswer(context, about, async () => {
@@ -113,10 +112,7 @@ async function prove(
   });
 }
 
-/**
- * Without `entry`, the account is the active profile's. All changes of the process share `disk`: after a failed sync,
- * none of them writes.
- */
+/** All changes of the process share `disk`: after a failed sync, none of them writes. */
 export async function workbenchOf(
   context: Context,
   {
@@ -134,11 +130,11 @@ export async function workbenchOf(
 }
 
 export async function deliveryBenchOf(context: Context, disk = new DiskHealth()): Promise<DeliveryBench> {
-  const [journal, secrets] = [await context.journal(), await keepingOf(context)];
-  return { journal, secrets, clock: context.clock, tell: tellerFor(context), disk };
+  const [journal, secrets] = [await context.journal(), await secretKeepingOf(context)];
+  return { journal, secrets, clock: context.clock, tell: reporterFor(context), disk };
 }
 
-function tellerFor(context: Context): Tell {
+function reporterFor(context: Context): Tell {
   const { output } = context;
   return {
     note: (text) => output.note(text),
@@ -176,14 +172,14 @@ export async function mayReplace(
   return output.confirm(question, { destructive: true });
 }
 
-/** The reason for the question: what was sent, what it changed, and what integ keeps. */
+/** What was sent, what it changed, and what integ keeps. */
 function lostWords(entry: Entry): string {
   const { id, resource_id, operation } = entry;
   const noun = operation.startsWith("access_key.") ? "key" : "client";
-  const happened = isInPlace(entry)
+  const changeWords = isInPlace(entry)
     ? `The rotation of key ${resource_id} was sent and may have taken effect: the old secret may no longer work`
     : `The creation was sent and took effect: the ${noun} ${resource_id} exists`;
-  return `${happened}. Its new secret did not arrive here, or was not saved. The journal keeps the request as entry ${id}.`;
+  return `${changeWords}. Its new secret did not arrive here, or was not saved. The journal keeps the request as entry ${id}.`;
 }
 
 /**
@@ -206,13 +202,13 @@ export async function showRequest(context: Context, intent: Intent, headers: obj
   await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }
 
-/** A creation destroys nothing, so it needs no question. */
+/** Asks nothing, because a creation destroys nothing. */
 export function reportPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** No list shows the missing entries of a damaged or emptied journal. */
-export async function mentionDamage(context: Context): Promise<void> {
+/** Lists do not show what a damaged or emptied journal lost. */
+export async function warnOfDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
     context.output.warn(
@@ -224,21 +220,21 @@ export async function mentionDamage(context: Context): Promise<void> {
   );
 }
 
-/** A moved journal can still be read, but it is out of date and refuses changes. */
-export async function mentionMove(context: Context): Promise<void> {
+/** A moved journal is out of date and refuses changes. */
+export async function warnOfMove(context: Context): Promise<void> {
   const { moved } = await (await context.journal()).condition();
   if (moved === undefined) return;
   context.output.warn(`${movedWords(moved)} It shows the entries as of then.`);
 }
 
-export async function mentionUnfinished(context: Context): Promise<void> {
+export async function noteUnfinished(context: Context): Promise<void> {
   const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
-  await mentionDamage(context);
+  await warnOfDamage(context);
   const due = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
-  // In a team's journal, skip entries that another process works on.
+  // Without entries that other processes work on.
   const holders = due.length > 0 && journal.isShared ? await journal.holders() : undefined;
   const unfinished = due.filter(({ id }) => !holders?.has(id));
   if (unfinished.length === 0) return;
@@ -262,7 +258,7 @@ export async function printReceipt(print: () => Promise<void>): Promise<void> {
   }
 }
 
-/** A print error must not interrupt a change, so it is kept until the change has ended. */
+/** Keeps print errors until the change has ended. */
 export class DeferredPrintErrors {
   #error: Error | undefined;
 
@@ -275,13 +271,13 @@ export class DeferredPrintErrors {
     }
   }
 
-  /** This method must be called after the change. @throws the last error of `print`, if any */
+  /** Call after the change. @throws the last error of `print` */
   throwError(): void {
     if (this.#error !== undefined) throw this.#error;
   }
 }
 
-/** Returns undefined if the secret was printed, or is not delivered. */
+/** @returns undefined if the secret was printed or is not delivered */
 export function deliveryWords(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   return deliveredTo(entry.destination);
@@ -297,10 +293,7 @@ export function reportDelivered({ output }: Pick<Context, "output">, { record }:
   if (place !== undefined) output.note(place);
 }
 
-/**
- * An earlier command may have delivered the secret, so its file may be changed or missing since then. `isNew` is true
- * for a destination of this command.
- */
+/** The file of an earlier command may be changed or missing. @param isNew the destination is this command's */
 export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,
   entry: Entry,
@@ -322,14 +315,14 @@ export async function checkedDeliveryWords(
   return sentences.filter((text) => text !== "").join(" ") || undefined;
 }
 
-/** Returns undefined for other destinations, and for a file that is missing, changed or unreadable. */
+/** @returns undefined unless the place is a readable, unchanged file */
 export async function readDelivered(secrets: Context["secrets"], place: SingleRecord): Promise<string | undefined> {
   if (place.kind !== "file") return undefined;
   return secrets.reread(place).catch(onFailure(() => undefined));
 }
 
-/** Combines the kept secrets of this machine with those encrypted in a team's journal. */
-export async function keepingOf(context: Context): Promise<SecretKeeping> {
+/** Kept secrets of this machine and of a team's journal. */
+export async function secretKeepingOf(context: Context): Promise<SecretKeeping> {
   const { secrets } = context;
   const undelivered = await secrets.undelivered();
   const { escrow } = await context.journal();
@@ -367,15 +360,15 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
 }
 
 /**
- * In a journal of this machine, the profile that the entry names finishes the entry. A team's journal can name a
- * profile of another machine, so the address, organization and client must match.
+ * The profile that finishes the entry. A team's journal can name another machine's profile, so the address, organization and
+ * client must match.
  */
 async function profileOf(context: Context, entry: Entry): Promise<ActiveProfile> {
   const { isShared } = await context.journal();
   return (isShared ? await fittingProfile(context, entry) : undefined) ?? context.profiles.named(entry.profile);
 }
 
-/** The profile with the name in the entry is preferred, then the active profile, then any other profile. */
+/** Prefers the entry's profile name, then the acting profile. */
 export async function fittingProfile(context: Context, entry: Entry): Promise<ActiveProfile | undefined> {
   const { profiles } = context;
   const stored = (await profiles.store()).list().map(({ name }) => name);
@@ -395,8 +388,8 @@ function accountIn({ baseUrl, organizationId, principal }: ActiveProfile): Entry
 }
 
 /**
- * In a team's journal, profile names differ between machines, so the profile's account selects the entries; without a
- * usable profile of that name on this machine, the name selects them.
+ * A team's profile names differ between machines, so the profile's account selects the entries; without such a usable profile,
+ * the name does.
  */
 export async function entriesOfProfile(
   { journal, profiles }: Context,

@@ -1,4 +1,4 @@
-// `--dry-run` prints these steps: the steps of the real run if nothing fails.
+// The steps of `--dry-run`: those of the real run if nothing fails.
 import { accessKeyBody } from "../../api/access-keys.ts";
 import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
@@ -45,7 +45,7 @@ function revocationStep(intent: Intent, { id, overlapMs, unusedMs }: Overlap & {
   return requestStep(`revoke ${id}${when}`, intent, { body: "" });
 }
 
-/** `expiresIn` is the requested lifetime, because the time of expiry is not known before the run. */
+/** @param expiresIn a lifetime, because the expiry is known only in the run */
 export function keyCreationStep(
   bench: Workbench,
   { creation, expiresIn }: { readonly creation: KeyCreation; readonly expiresIn?: string | undefined },
@@ -59,7 +59,7 @@ export function keyCreationStep(
   );
 }
 
-/** Values that are not known before the run are in parentheses. */
+/** Unknown values are in parentheses. */
 export function keyBody({ request, marked }: KeyCreation, expiresIn: string | undefined): string {
   const name = marked ? `${request.name}${placeholders.mark}` : request.name;
   const expiresAt = expiresIn === undefined ? request.expiresAt : `(${expiresIn} from the request)`;
@@ -91,22 +91,22 @@ export function keyRotationSteps({ account }: Workbench, id: string, destination
 }
 
 export interface RecoveryChoice {
-  /** True if the run ends an active overlap. */
+  /** The run ends an overlap. */
   readonly isEnded: boolean;
-  /** True if the run replaces a lost secret. */
+  /** The run replaces a lost secret. */
   readonly replaces: boolean;
   readonly nowMs: number;
   readonly secrets: Pick<SecretKeeping, "isKept">;
 }
 
-/** Responses of the service may change the steps. */
+/** The service's responses may change them. */
 export async function recoverySteps(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   if (isSettled(entry.state)) return [];
   const steps = await stepsOf(journal, entry, choice);
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
-/** `next` chooses the first step, as in the real run. */
+/** Uses `next`, as the real run does. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   const { operation, detail } = entry;
   const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;

@@ -1,20 +1,20 @@
-// `--dry-run` prints a row for each step, in the order of the real run.
+// Prints a row for each step of `--dry-run`.
 import type { Context } from "../../context.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
 
-/** Values in parentheses are not known before the run. */
+/** Values in parentheses are known only in the run. */
 export interface DryStep {
   readonly what: string;
   readonly method?: string;
   readonly url?: string;
-  /** Credentials are left out. */
+  /** Without credentials. */
   readonly headers?: Readonly<Record<string, string | null>>;
   readonly body?: string;
 }
 
-/** These texts replace values that are not known before the run. */
+/** For values that are known only in the run. */
 export const placeholders = {
   key: "(a new random UUID)",
   mark: "-(a random mark)",
@@ -22,7 +22,7 @@ export const placeholders = {
 
 const columns: readonly Column[] = [
   { path: "step", heading: "step" },
-  // The kind `id` prints the text in full.
+  // Prints the text in full.
   { path: "what", heading: "what", kind: "id" },
   { path: "method", heading: "method" },
   { path: "url", heading: "url", kind: "id" },
@@ -39,7 +39,7 @@ export async function showSteps({ output }: Context, steps: readonly DryStep[]):
   output.note("Dry run: nothing was sent that changes anything, and nothing was written.");
 }
 
-/** `headers` are added to the headers of the contract. */
+/** @param headers in addition to the contract's */
 export function requestStep(
   what: string,
   { method = "POST", base_url, path = "", request_text, service_version, organization_id }: Intent,

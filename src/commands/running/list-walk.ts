@@ -1,4 +1,4 @@
-// A list command fetches its pages, prints them on standard output or in a file, and notes if more rows exist (§4.3).
+// Fetches a list's pages, prints or stores them, and notes if more rows exist (§4.3).
 import { resolve, extname } from "node:path";
 import type { Service } from "../../api/connect.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
@@ -14,12 +14,12 @@ import { JsonText } from "../../api/json/json-text.ts";
 import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 
-/** The function reads one page in one attempt, without retries. */
+/** One attempt. */
 type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
 export interface List {
   readonly flags: ListFlags;
-  /** Lists with the same name and the same `--filter` values have the same rows. */
+  /** Identifies the rows, together with the `--filter` values. */
   readonly name: string;
   readonly pagesOf: (service: Service) => ReadPage;
 }
@@ -45,7 +45,7 @@ export async function printList(context: Context, view: ListView, list: List): P
   noteMore(walk);
 }
 
-/** True if all requested rows are in the file, even if the closing text of its format is missing. */
+/** All requested rows are in the file, even if the format's closing text is missing. */
 function isWhole({ hasMore, rows }: ResumePoint, { max }: ListPlan): boolean {
   return !hasMore || rows >= (max ?? Infinity);
 }
@@ -83,7 +83,7 @@ async function outFileOf(
   return { file, format };
 }
 
-/** The next page is fetched while the current page is printed. */
+/** Fetches the next page while the current one is printed. */
 async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Page>> {
   const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
@@ -132,13 +132,13 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   }
 }
 
-/** A page can repeat the last row of the previous page, because the list changed between the requests (§4.3 rule 4). */
+/** Finds pages that repeat the previous page's last row, because the list changed meanwhile (§4.3 rule 4). */
 class Overlaps {
-  /** Id of the last row so far, as JSON text. */
+  /** Of the last row, as JSON text. */
   #last: string | undefined;
   #pages = 0;
 
-  /** This method must be called before the rows are printed: printing may overwrite the bytes between them. */
+  /** Call before the rows are printed, which may overwrite the bytes between them. */
   add(rows: RowPage): void {
     const end = rows.at(-1);
     if (end === undefined) return;
@@ -153,7 +153,7 @@ class Overlaps {
   }
 }
 
-/** `id` is JSON text. Only rows that contain the id's bytes are parsed. */
+/** Parses only rows that contain the id's bytes. @param id JSON text */
 function hasId(rows: RowPage, id: string): boolean {
   const { bytes } = rows[0]!.source;
   let at = bytes.indexOf(id, rows[0]!.start);
@@ -166,7 +166,7 @@ function hasId(rows: RowPage, id: string): boolean {
   return false;
 }
 
-/** The row is copied: otherwise the whole page would become a string and stay in memory. */
+/** Copies the row: a string of the whole page would stay in memory. */
 function idOf({ source, start, end }: JsonText): string | undefined {
   const id = JsonText.of(Buffer.from(source.bytes.subarray(start, end)))
     .parts()
@@ -174,7 +174,7 @@ function idOf({ source, start, end }: JsonText): string | undefined {
   return id?.isString ? id.text : undefined;
 }
 
-/** `rowsBefore` is the number of rows from an earlier run. */
+/** @param rowsBefore rows of an earlier run */
 function progressWords(
   { view, writer: { rowsWritten: rows } }: Walk,
   { rowsBefore, ms }: { readonly rowsBefore: number; readonly ms: number },
@@ -184,7 +184,7 @@ function progressWords(
   return `Reading ${view.plural}: ${rows}${rate}`;
 }
 
-/** With `--max`, a page with more rows than requested is refused: its next page token would skip the surplus rows. */
+/** The page token after too many rows would skip the surplus. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   if (plan.max === undefined || page.rows.length <= plan.max - writer.rowsWritten) return;
   throw new Failure("unreachable", `The service gave ${page.rows.length} ${view.plural}, more than were requested.`, {
@@ -199,7 +199,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** The rows printed so far are correct, so the list can continue after them. */
+/** The printed rows are correct, so the list can continue after them. */
 function withResumeStep(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
@@ -212,7 +212,7 @@ function withResumeStep(walk: Walk, error: unknown): unknown {
       : token
         ? { add: ["--page-token", token] }
         : undefined;
-  // A refused credential would fail every request, so it must be fixed first.
+  // No request succeeds with a refused credential.
   const mustFixFirst = error.kind === "auth" || resumeCommand === undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
@@ -226,7 +226,7 @@ function incompleteWords({ writer, view }: Walk): string {
   return `The list stopped after ${writer.rowsWritten} ${view.plural}; the output is valid but incomplete.`;
 }
 
-/** A repeated page token leads back to earlier rows, so the list must start again. */
+/** A repeated page token leads back to earlier rows. */
 function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Failure {
   const { out } = walk.plan;
   return new Failure(kind, message, {
@@ -237,7 +237,7 @@ function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Fa
   });
 }
 
-/** A warning keeps a script from mistaking one page for the whole list. */
+/** A script must not take one page for the whole list. */
 function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows }, last }: Walk): void {
   if (!last?.hasMore) return;
   const onward = `--page-token ${last.nextPageToken} continues from here.`;
@@ -248,10 +248,10 @@ function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows
 }
 
 interface ListPlan {
-  /** Rows per page; undefined means the service's default (25). */
+  /** Rows per page; default: the service's (25). */
   readonly limit: number | undefined;
   readonly pageToken: string | undefined;
-  /** True with `--all` or `--max`: further pages are requested too. */
+  /** `--all` or `--max`: further pages are requested. */
   readonly walks: boolean;
   readonly max: number | undefined;
   readonly filters: readonly (readonly [name: string, value: string])[];
@@ -269,8 +269,8 @@ const formatOfSuffix: Readonly<Record<string, Format>> = {
 };
 
 /**
- * A typed format takes precedence over the suffix, and the suffix over the environment.
- * @throws Failure `usage` for a table: its first rows determine its columns, so it could not be resumed
+ * Precedence: typed format, suffix, environment.
+ * @throws Failure `usage` for a table, whose columns depend on its first rows: it cannot be resumed
  */
 function formatOfFile(
   path: string,
@@ -283,7 +283,7 @@ function formatOfFile(
   });
 }
 
-/** The API allows at most this many rows per page (§8). */
+/** Maximum rows per page (§8). */
 const largestPage = 500;
 
 export const addListOptions = sharedOptions((command) =>
@@ -344,18 +344,18 @@ function filterOf(text: string): readonly [string, string] {
 }
 
 function refuseContradictions({ out, resume, force, unique, pageToken }: ListFlags): void {
-  const contradict = (what: string, hint: Advice): never => {
+  const refuse = (what: string, hint: Advice): never => {
     throw new Failure("usage", what, { hint });
   };
-  if (out === "") contradict("--out names no file.", "Write it like --out entities.ndjson.");
+  if (out === "") refuse("--out names no file.", "Write it like --out entities.ndjson.");
   if (out === undefined && resume)
-    contradict("--resume is for a list that is written with --out.", "Add --out <file>, or leave --resume out.");
-  if (out === undefined && force) contradict("--force is for --out.", "Add --out <file>, or leave --force out.");
-  if (resume && force) contradict("--resume and --force contradict each other.", "Keep one of them.");
+    refuse("--resume is for a list that is written with --out.", "Add --out <file>, or leave --resume out.");
+  if (out === undefined && force) refuse("--force is for --out.", "Add --out <file>, or leave --force out.");
+  if (resume && force) refuse("--resume and --force contradict each other.", "Keep one of them.");
   if (resume && pageToken !== undefined)
-    contradict("--resume and --page-token contradict each other.", "Keep one of them.");
+    refuse("--resume and --page-token contradict each other.", "Keep one of them.");
   if (resume && unique)
-    contradict(
+    refuse(
       "--unique cannot be resumed: the ids printed before are not stored.",
       "Leave --unique out, and drop repeats afterwards.",
     );

@@ -1,5 +1,4 @@
-// Finds out why this machine cannot finish an entry, without sending a request, running a command or reading a stored
-// secret.
+// Finds out why this machine cannot finish an entry. Sends no request, runs no command and reads no stored secret.
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../operations/entry-account.ts";
@@ -10,7 +9,7 @@ import { type Contract, missingCredentialOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { fittingProfile } from "./change.ts";
 
-/** Returns undefined if this machine has the account of the entry. */
+/** @returns undefined if this machine has the entry's account */
 export async function missingAccount(context: Context, entry: Entry): Promise<Failure | undefined> {
   const { isShared } = await context.journal();
   const { profile, id } = entry;
@@ -21,7 +20,7 @@ export async function missingAccount(context: Context, entry: Entry): Promise<Fa
       `No profile of this machine is bound to the account of ${id} (${accountWords(entry)}).`,
       {
         meaning: `Nothing was sent. It was requested as profile "${profile}", perhaps on another machine.`,
-        // A CI job has its account in variables, which any machine can set.
+        // Any machine can set a CI job's variables.
         ...(profile === "env" ? setEnvironment(entry) : { nextCommand: shell`integ help profiles add` }),
       },
     );
@@ -36,7 +35,7 @@ function accountWords({ base_url, organization_id, principal }: Entry): string {
   return [base_url, organization, ...(principal === undefined ? [] : [`client ${principal}`])].join(", ");
 }
 
-/** Also checks the account's credential, as far as possible without a request. */
+/** Also checks the credential, as far as possible without a request. */
 export async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
   const missing = await missingAccount(context, entry);
   if (missing !== undefined) return missing;
@@ -47,7 +46,7 @@ export async function missingFor(context: Context, entry: Entry): Promise<Failur
   return failure && name === "env" ? withDetails(failure, setEnvironment(entry)) : failure;
 }
 
-/** Returns undefined if the profile can use the contract. Reads no stored secret. */
+/** @returns undefined if the profile can use the contract */
 export async function missingCredential(
   { profiles }: Context,
   name: string,
@@ -58,7 +57,7 @@ export async function missingCredential(
     const stored = (await profiles.store()).get(name);
     return stored && missingCredentialOf(stored, contract);
   }
-  // The environment's credential comes from variables: no command runs.
+  // Runs no command, because the credential comes from variables.
   const usable = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));
   return usable.then(
     () => undefined,
@@ -77,7 +76,7 @@ async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failu
   );
 }
 
-/** The recorded profile may have been removed, or a new profile of the same name may have another account. */
+/** The profile may have been removed, or its name may mean another account now. */
 async function profileFailure({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
   const { id, profile: name } = entry;
   if ((await profiles.store()).get(name) === undefined)
@@ -91,8 +90,8 @@ async function profileFailure({ profiles }: Context, entry: Entry): Promise<Fail
 
 type RequiredStep = EntryExtras["first"];
 
-export function stepBefore(entry: Entry, { message, details: { nextCommand, hint } }: Failure): RequiredStep {
-  // An object repeats the typed command with other options, which is not a step of the entry.
+export function requiredStepOf(entry: Entry, { message, details: { nextCommand, hint } }: Failure): RequiredStep {
+  // An object repeats the typed command, which is not a step of the entry.
   if (typeof nextCommand === "object" || (nextCommand === undefined && hint === undefined)) return undefined;
   const isOwn = nextCommand === undefined || nextCommand === nextStep(entry);
   if (isOwn && hint === undefined) return undefined;
@@ -104,20 +103,20 @@ export async function localStep(context: Context, entry: Entry): Promise<NextSte
   return missing?.details ?? { nextCommand: nextStep(entry) ?? undefined };
 }
 
-/** Returns, by entry id, the step that this machine needs before the entry's own step. Each reason is printed once. */
+/** Prints each reason once. @returns by entry id: what this machine needs before the entry's own step */
 export async function noteMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, RequiredStep>> {
   const missing = new Map<string, RequiredStep>();
   const reasons = new Map<string, string[]>();
   const usable = new Set<string>();
   for (const entry of entries) {
-    // Delivering a kept secret needs no account.
+    // A kept secret needs no account.
     if (isSettled(entry.state) || entry.state === "undelivered" || usable.has(accountKey(entry))) continue;
     const failure = await missingFor(context, entry);
     if (failure === undefined) {
       usable.add(accountKey(entry));
       continue;
     }
-    missing.set(entry.id, stepBefore(entry, failure));
+    missing.set(entry.id, requiredStepOf(entry, failure));
     const why = `${failure.message} ${failure.details.hint ?? ""}`.trim();
     reasons.set(why, [...(reasons.get(why) ?? []), entry.id]);
   }

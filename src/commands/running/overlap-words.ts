@@ -1,4 +1,4 @@
-// Describes what happens to the old credential of a rotation: in the question, in the result, and during the overlap.
+// Describes what happens to a rotation's old credential.
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";
@@ -10,7 +10,6 @@ export function oldCredentialWords(old: string, { overlapMs, unusedMs }: Overlap
     return `leave ${old} working until it was not used for ${durationWords(unusedMs)}, for ${durationWords(overlapMs)} at most: then integ journal recover revokes it`;
   if (overlapMs === 0) return `revoke ${old} once the new one works`;
   if (isShortOverlap(overlapMs)) return `revoke ${old} ${durationWords(overlapMs)} after the new one works`;
-  // The command does not wait for a longer overlap.
   return `leave ${old} working for ${durationWords(overlapMs)}, until integ journal recover revokes it`;
 }
 
@@ -21,7 +20,7 @@ const units = [
   ["second", 1000],
 ] as const;
 
-/** The duration is exact, such as `24 hours`, `2 days` or `90 minutes`. */
+/** @returns an exact duration, such as `24 hours`, `2 days` or `90 minutes` */
 function durationWords(ms: number): string {
   const [name, unit] = units.find(([, size]) => ms % size === 0 && (size < 86_400_000 || ms > size)) ?? [
     "millisecond",
@@ -46,7 +45,7 @@ export function rotatedRow(
   return withDueTime(JSON.stringify({ ...shown, id: newId, [secretField]: null }), dueAt);
 }
 
-/** `nowMs` is the service's time, which decides when the overlap ends. */
+/** @param nowMs the service's time */
 export function overlapNote(
   about: Pick<Overlap, "unusedMs"> & { readonly entry: string; readonly old: string; readonly dueAt: string },
   nowMs: number,

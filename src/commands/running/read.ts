@@ -1,4 +1,4 @@
-// Reads an object from the service for a command, and prints rows that are not a page of a list.
+// Reads an object for a command, and prints rows that are not a page of a list.
 import type { Answered, Attempt } from "../../api/call/attempt.ts";
 import { retryRead } from "../../api/call/retry.ts";
 import type { Service } from "../../api/connect.ts";
@@ -8,10 +8,7 @@ import type { Column, ListView } from "../../output/formats/format.ts";
 import type { Progress } from "../../output/live-view.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
 
-/**
- * `what` is the action in a failure's message, such as `get the OAuth client`. `attempt` is one exchange, which is
- * repeated if that can help.
- */
+/** @param what the action in a message, such as `get the OAuth client`. @param attempt one exchange, repeated if that can help */
 export async function read<T>(
   context: Context,
   what: string,
@@ -25,7 +22,7 @@ export async function read<T>(
   }
 }
 
-/** Shows progress only while it waits before another attempt. */
+/** Shows progress only before another attempt. */
 export async function readAnswer<T>(
   context: Context,
   { what, where, change }: { what: string; where: string; change?: boolean },
@@ -56,17 +53,16 @@ export async function readAnswer<T>(
   }
 }
 
-/** Names the active profile for messages. */
+/** The acting profile's name for messages. */
 export async function whereOf(context: Context): Promise<string> {
   const profile = await context.profiles.active();
   return `profile ${profile.name} (${profile.region})`;
 }
 
 const sampleSize = 200;
-/** A table with more columns is not readable. */
-const mostColumns = 10;
+const maxColumns = 10;
 
-/** `view.columns` are the documented fields in their order. */
+/** @param view its columns are the documented fields in order */
 export async function printRows(
   context: Context,
   rows: Pick<Rows, "saysMore"> & { readonly rows: Iterable<Row> },
@@ -80,7 +76,12 @@ export async function printRows(
   const first: Value[] = [];
   for (const { value } of rows.rows) if (first.push(value) === sampleSize) break;
   const columns = columnsFor(first, view.columns);
-  const writer = context.output.list({ ...view, columns, further: view.columns, isWhole: first.length < sampleSize });
+  const writer = context.output.list({
+    ...view,
+    columns,
+    extraColumns: view.columns,
+    isWhole: first.length < sampleSize,
+  });
   for await (const page of inPages(rows.rows)) await writer.page(pageOf(page.map(({ text }) => text)));
   await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
   if (rows.saysMore)
@@ -91,16 +92,16 @@ export async function printRows(
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** If no documented field occurs in the rows, the columns are the rows' own fields, in order of appearance. */
+/** Without any documented field, the columns are the rows' own fields, in order of appearance. */
 export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
   const sample = rows.slice(0, sampleSize);
   const present = documented.filter(({ path }) => sample.some((row) => Object.hasOwn(row, path)));
   if (present.length > 0) return present;
   if (sample.length === 0) return [...documented];
-  // A column would read a name with a dot as a path, so such names are skipped.
+  // A dot in a name would be read as a path.
   const names = [...new Set(sample.flatMap((row) => Object.keys(row)))].filter((name) => !name.includes("."));
   const plain = names.filter((name) => sample.some((row) => typeof row[name] !== "object" || row[name] === null));
-  return (plain.length > 0 ? plain : names).slice(0, mostColumns).map((name) => columnOf(name, sample));
+  return (plain.length > 0 ? plain : names).slice(0, maxColumns).map((name) => columnOf(name, sample));
 }
 
 function columnOf(name: string, rows: readonly Value[]): Column {
@@ -119,7 +120,7 @@ export async function printFindings(
   await context.output.list({ columns, empty, singular: "finding", plural: "findings" }).whole(findings);
 }
 
-/** Times in the service's rows must be compared with the service's clock, as in its last response. */
+/** By the service's clock, for times in its rows. */
 export function serviceNow({ clock }: Pick<Context, "clock">, service: Pick<Service, "clockOffset">): number {
   return clock.now() + (service.clockOffset() ?? 0);
 }

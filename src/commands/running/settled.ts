@@ -1,7 +1,7 @@
-// After a crash, finished work can leave reserved space and unneeded copies of a secret; this cleanup removes them.
+// Removes reserved space and unneeded copies of secrets, which finished work can leave after a crash.
 import { destroyCopy } from "../../operations/secret-delivery.ts";
 import { withLease } from "../../operations/workbench.ts";
-import { keepingOf } from "./change.ts";
+import { secretKeepingOf } from "./change.ts";
 import type { Context } from "../../context.ts";
 import { onFailure } from "../../errors.ts";
 import { type Entry, isInPlace, settledStates } from "../../journal/entry.ts";
@@ -9,7 +9,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
-/** A failed cleanup is only a warning: the outcome of the work does not change. */
+/** A failed cleanup is only a warning. */
 export async function cleanUp<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
   const warn = onFailure(({ message }): undefined => {
     context.output.warn(`After the work the journal could not be read: ${message}`);
@@ -17,13 +17,13 @@ export async function cleanUp<T>(context: Context, work: () => Promise<T>): Prom
   return work().catch(warn);
 }
 
-/** `ids` are the entries of this run; the `newestCount` newest entries are checked as well. */
+/** Checks the entries of this run (`ids`) and the `newestCount` newest. */
 export async function releaseSettled(
   context: Context,
   { ids, newestCount }: { readonly ids: readonly string[]; readonly newestCount: number },
 ): Promise<void> {
   const journal = await context.journal();
-  const secrets = await keepingOf(context);
+  const secrets = await secretKeepingOf(context);
   const kept = [...(await context.secrets.undelivered()).entriesWithSpace(), ...((await journal.escrow?.ids()) ?? [])];
   const entries = [
     ...(await journal.select({ states: settledStates, ids: [...kept, ...ids] })),
@@ -43,7 +43,7 @@ export async function releaseSettled(
   }
 }
 
-/** A crash may have left the copy; the evidence must still permit its destruction. */
+/** Requires the same evidence as the work that left the copy. */
 async function destroyLeftover(
   bench: Parameters<typeof destroyCopy>[0] & { readonly journal: Journal },
   { id, state }: Entry,
@@ -53,14 +53,13 @@ async function destroyLeftover(
   if (lease === null) return;
   await withLease(lease, async () => {
     if (state === "replaced") {
-      // Another machine may have ended this rotation because of a later rotation in place, and cannot destroy this
-      // machine's copy.
+      // Another machine may have ended this rotation because of a later one, and could not destroy this machine's copy.
       if (!isInPlace(lease.entry) || !(await lease.isTrusted())) return;
       const later = await laterRotation(bench.journal, lease.entry, bench.secrets);
       if (later !== undefined) await destroyCopy(bench, lease.entry, { rotatedAgain: later });
       return;
     }
-    // The signed record shows that a person typed `forget`.
+    // A person typed `forget`, as the signed record shows.
     if (state === "abandoned" && (await lease.isTrusted())) await destroyCopy(bench, lease.entry, { typed: "forget" });
     else await destroyCopy(bench, lease.entry);
   });

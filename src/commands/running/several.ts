@@ -1,4 +1,4 @@
-// Repeats a change for several ids of one command. A failed change does not stop the others; an interruption does.
+// Repeats a change for several ids. A failed change does not stop the others; an interruption does.
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import { flags, type NextCommand, type NextStep } from "../../next-step.ts";
@@ -9,13 +9,13 @@ interface Changes {
   readonly ids: readonly string[];
   readonly view: ResourceView;
   readonly change: (id: string) => Promise<string>;
-  /** The words describe a change in progress and a finished change, such as `revoking` and `revoked`. */
+  /** Such as `revoking` and `revoked`. */
   readonly states: readonly [doing: string, done: string];
-  /** The next step if the destination of a secret has other content. */
+  /** For a destination with other content. */
   readonly ifOccupied?: (id: string) => NextStep;
 }
 
-/** Prints one result as a resource, several results as a list. @throws the worst failure; the others are warnings */
+/** One result is a resource, several are a list. @throws the worst failure; the others are warnings */
 export async function changeEach(context: Context, { ids, view, states, ...how }: Changes): Promise<void> {
   const { output } = context;
   const change = (id: string): Promise<string> =>
@@ -58,7 +58,7 @@ export async function changeEach(context: Context, { ids, view, states, ...how }
   if (worst !== undefined) throw worst.failure;
 }
 
-/** The command has no `--force`, so the advice to use it is replaced. */
+/** Replaces advice to use `--force`, which the command lacks. */
 export function withoutForce(failure: Failure, step: NextStep): Failure {
   const { nextCommand } = failure.details;
   if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;

@@ -2,10 +2,7 @@ import type { Context } from "../../context.ts";
 import { placesOf, type Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
-/**
- * Warns of other profiles of this machine that use one of the credentials; each command handles the active profile
- * itself. A profile that receives the new secret (`to`) is not affected.
- */
+/** Warns of this machine's other profiles that use a credential, except profiles that receive the new secret (`to`). */
 export async function warnOfUsers(context: Context, ids: readonly string[], to?: Destination): Promise<void> {
   const active = await context.profiles.active();
   const receiving =

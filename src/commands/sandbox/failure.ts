@@ -1,4 +1,4 @@
-// Errors of the sandbox come from its settings or files, never from the service.
+// The sandbox's errors concern its settings or files, never the service.
 import { failedCall, fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -11,7 +11,6 @@ const settingsErrors: ReadonlySet<unknown> = new Set([
   "EADDRINUSE",
 ]);
 
-/** The message of a sandbox error is a sentence for the user. */
 export function throwSandboxFailure(error: unknown): never {
   if (error instanceof Failure || !(error instanceof Error)) throw error;
   const { code, path } = error as NodeJS.ErrnoException;

@@ -1,19 +1,19 @@
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
-/** Each value has its own line, so that users can copy it. */
+/** One value on a line, for copying. */
 const labels = [
   ["service account, every permission", "service_account_id"],
   ["service account, entity:read only", "poor_service_account_id"],
   ["organization", "organization_id"],
-  ["service account, elsewhere", "other_organization_service_account_id"],
-  ["organization, elsewhere", "other_organization_id"],
+  ["service account, other organization", "other_organization_service_account_id"],
+  ["organization, other", "other_organization_id"],
   ["audience of OAuth tokens", "audience"],
   ["access key", "access_key_id"],
   ["API key", "api_key"],
   ["API key, second", "second_api_key"],
   ["API key, other account", "other_account_api_key"],
-  ["API key, elsewhere", "other_organization_api_key"],
+  ["API key, other organization", "other_organization_api_key"],
   ["API key, entity:read only", "scoped_api_key"],
   ["API key, revoked", "revoked_api_key"],
   ["API key, expired", "expired_api_key"],

@@ -1,5 +1,4 @@
-// `integ sandbox tour` runs every step with this program in a new process, against a sandbox that exists only for the
-// tour and fails on demand.
+// Runs each step with this program in a new process, against the tour's own sandbox, which fails on demand.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +17,7 @@ export const command = defineVerb({
     try {
       await tour(new Guide(context, sandbox, folder));
     } catch (error) {
-      if (!(error instanceof TourLeft)) throw error;
+      if (!(error instanceof TourCanceled)) throw error;
     } finally {
       await sandbox.close();
       rmSync(folder, { recursive: true, force: true });
@@ -26,7 +25,7 @@ export const command = defineVerb({
   },
 });
 
-class TourLeft extends Error {}
+class TourCanceled extends Error {}
 
 async function tour(guide: Guide): Promise<void> {
   const { us } = guide.sandbox.describe();
@@ -61,7 +60,7 @@ async function tour(guide: Guide): Promise<void> {
   const exchange = ["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"];
   await guide.run([...exchange, "--fields", "token_type,expires_in,scope"], 0, "second.secret");
   await guide.step("Rotate an access key: the old secret stops working, the new goes to a file.");
-  // The sandbox has another key for this step: rotating the tour's own key would lock the tour out.
+  // Rotating the tour's own key would lock the tour out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
   await guide.step("Which keys are a risk? Exit code 10 means that the audit found risks.", [
     "(without --fields the audit also says what it saw and what to do)",
@@ -95,16 +94,16 @@ class Guide {
   async step(text: string, lines: readonly string[] = []): Promise<void> {
     const { output } = this.#context;
     if (this.#step > 0 && output.interactive && output.isScreen)
-      if (!(await output.confirm("Next scene?"))) throw new TourLeft();
+      if (!(await output.confirm("Next scene?"))) throw new TourCanceled();
     this.#step += 1;
     await this.say(`${this.#step}. ${text}`, lines);
   }
 
-  /** `expected` is the exit code; `input` is a file of the tour for standard input. */
+  /** @param expected exit code. @param input a file of the tour for standard input */
   async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
     const from = input === undefined ? "" : ` < ${input}`;
     await this.#context.output.text(`\n${commandLine(words, from)}\n`);
-    // At a terminal, the command writes its output directly, so that it fits the terminal's width.
+    // At a terminal, the command writes directly, to fit the width.
     const { code, text } = await this.#spawn(words, { input, isShown: this.#context.output.isScreen });
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
@@ -157,7 +156,7 @@ class Guide {
     });
     child.stdin!.on("error", () => {});
     child.stdin!.end(input === undefined ? "" : readFileSync(join(this.#folder, input)));
-    // Both streams are appended in order of arrival, as at a terminal.
+    // In order of arrival, as at a terminal.
     let text = "";
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));

@@ -1,5 +1,5 @@
-// `integ schema` prints these JSON Schemas, and tests compare every output with them. A new key is compatible; a
-// removed key or another type breaks scripts.
+// The JSON Schemas of `integ schema`, with which tests compare every output. A new key is compatible; a removed key or another
+// type breaks scripts.
 import { z } from "zod";
 
 const text = z.string();
@@ -108,11 +108,11 @@ const mergeCounts = { added: count, extended: count, unchanged: count };
 interface Output {
   readonly what: string;
   readonly schema: z.ZodType;
-  /** Commands that print this object: alone, in a `list` envelope, or as NDJSON lines. */
+  /** Alone, in a `list` envelope, or as NDJSON lines. */
   readonly printedBy: readonly string[];
-  /** With JSON output, the command prints this object instead of the envelope. */
+  /** JSON output has this object instead of the envelope. */
   readonly isDocument?: true;
-  /** The service defines the object: integ checks only the fields that it needs, and prints the whole object. */
+  /** The service's object: integ prints all of it, and checks only what it needs. */
   readonly isOfService?: true;
 }
 

@@ -1,4 +1,4 @@
-// Compares the published contract with the supported contract (§4.5, §9).
+// Compares the published contract with the supported one (§4.5, §9).
 import { compareContract } from "../../api/contract.ts";
 import { contractVersion } from "../../api/call/request.ts";
 import { Failure } from "../../errors.ts";

@@ -15,7 +15,7 @@ export const command = defineVerb({
     const version = documentVersion(context, options);
     const service = await context.connect();
     const answer = await read(context, "get the published contract", () => service.contract.published(version));
-    // Every format except YAML prints the published document unchanged.
+    // Unchanged, except as YAML.
     if (context.output.format === "yaml") await context.output.document(answer.value, { isRead: true });
     else await context.output.text(answer.body.toString());
   },

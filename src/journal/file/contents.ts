@@ -1,4 +1,4 @@
-// Indexes a journal's file: its entries, its damage, and the lines before which a record is missing or moved.
+// Indexes a journal file: entries, damage, and lines before which a record is missing or moved.
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, excludesFinished } from "../lookup.ts";
 import { entryIn, finishedEntryIn, type HeaderFacts, type Signed, signedIn } from "../record.ts";
@@ -16,16 +16,16 @@ interface IndexedEntry {
   entry?: Entry | undefined;
 }
 
-/** Finished entries are cached only if the file has at most this many entries, which limits the memory. */
+/** Finished entries are cached only in a file with at most this many entries, to limit the memory. */
 const cacheLimit = 500;
 
 type ReadBytes = (offset: number, length: number) => Buffer;
 
 export class Contents {
   header: HeaderFacts | undefined;
-  /** Damage before the last valid record. Bytes after it may be an append in progress, which the next read checks again. */
+  /** Excludes bytes after the last valid record, which may be an append in progress. */
   readonly damage: Damage[] = [];
-  /** Numbers of the lines whose predecessor was edited, removed or moved. */
+  /** Line numbers of records whose predecessor was edited, removed or moved. */
   readonly breaks: number[] = [];
   lastSum = "";
   newest = "";
@@ -63,14 +63,14 @@ export class Contents {
     return this.#entries.has(id);
   }
 
-  /** The entry is from its newest readable record, its `sequence` from its last record. */
+  /** The newest readable record, with the `sequence` of the last record. */
   get(id: string): Entry | undefined {
     const indexed = this.#entries.get(id);
     if (indexed?.entry !== undefined) return indexed.entry;
     for (const place of indexed?.records.toReversed() ?? []) {
       const { content } = this.#signed(place);
       const read = isSettled(place.state) ? finishedEntryIn(content) : entryIn(content);
-      // These bytes now belong to another record: the append that first wrote them failed and was truncated.
+      // A failed append was truncated, and these bytes now belong to another record.
       if (read?.id !== id) continue;
       const entry = { ...read, sequence: indexed!.records.at(-1)!.n };
       if (!isSettled(place.state) || this.#entries.size <= cacheLimit) indexed!.entry = entry;
@@ -92,7 +92,7 @@ export class Contents {
   }
 }
 
-/** Combines the journal with its archive, if requested. For an entry in both, the journal's copy counts. */
+/** The journal with its archive, if requested. For an entry in both, the journal's copy counts. */
 export class JournalView {
   readonly #parts: readonly Contents[];
 
@@ -112,7 +112,7 @@ export class JournalView {
     return [...new Set(this.#parts.flatMap((part) => part.ids()))].sort().toReversed();
   }
 
-  /** Compares only ids and states, so that other entries need no parsing. The newest entry comes first. */
+  /** Filters by ids and states without parsing. The newest entry comes first. */
   *candidates(filter: EntryFilter): Iterable<Entry> {
     const { ids, after = "", start = "", states } = filter;
     const excludes = excludesFinished(filter);

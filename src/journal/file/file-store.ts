@@ -1,5 +1,5 @@
-// Stores the journal in two files; the second is an archive of finished entries. A process changes the files under the
-// journal's lock, and works on an entry under the entry's lock.
+// Stores the journal in a file, with an archive of finished entries. The journal's lock protects the files; each entry has its
+// own lock.
 import { dirname } from "node:path";
 import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
@@ -19,7 +19,7 @@ import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenOverF
 
 export interface FileParts {
   readonly now: () => number;
-  /** Identifies this process and loads kernel locks. Called once, for the first lock, because it takes time. */
+  /** Called for the first lock only, because loading kernel locks takes time. */
   readonly means?: (() => LockMeans) | undefined;
   readonly waitMs?: number | undefined;
   readonly archiveBytes?: number | undefined;
@@ -53,7 +53,7 @@ export class FileStore implements Store {
     this.#locks = new JournalLocks(path, means);
   }
 
-  /** Reads the journal before the archive: an entry that is archived between the two reads is then found in both. */
+  /** Reads the journal first: an entry that is archived between the two reads is then found in both. */
   #view(needsArchive: (journal: Contents) => boolean = () => true): JournalView {
     const journal = this.#journal.read().contents;
     return needsArchive(journal) ? new JournalView(journal, this.#archive.read().contents) : new JournalView(journal);
@@ -109,10 +109,7 @@ export class FileStore implements Store {
     return contents;
   }
 
-  /**
-   * Runs the work while no other process, and no other work of this process, changes the files.
-   * @param meaning the meaning of a failure to get the lock in time
-   */
+  /** Runs work that changes the files. @param meaning of a failure to get the lock in time */
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
       const waitMs = Math.min(this.#waitMs, atMostMs);
@@ -151,10 +148,7 @@ export class FileStore implements Store {
     });
   }
 
-  /**
-   * Moves finished entries to the archive if the journal exceeds its size limit. The archive is synced before the
-   * journal is replaced. Damaged files stay unchanged.
-   */
+  /** If the journal is too large, moves finished entries to the archive, which is synced first. Leaves damaged files alone. */
   #archiveNow(reading: Reading): void {
     const { contents, torn, size, isSound } = reading;
     if (size <= this.#archiveBytes || !isSound || torn) return;
@@ -178,7 +172,7 @@ export class FileStore implements Store {
     const lock = this.#locks.tryLock(id);
     if (lock instanceof Busy) return lock;
     try {
-      // The last holder may have changed the entry, so it is read again under the lock.
+      // The last holder may have changed the entry.
       const journal = this.#readUnmoved();
       const isHere = journal.has(id);
       const view = this.#view(() => !isHere);
@@ -193,7 +187,7 @@ export class FileStore implements Store {
     }
   }
 
-  /** @param archived records of an entry that only the archive has: the next append copies them back */
+  /** @param archived records that only the archive has: the next append copies them back */
   #hold({ entry, content }: Pick<Hold, "entry" | "content">, lock: OwnedLock, archived: readonly Signed[] = []): Hold {
     const meaning = "The journal still shows the entry as it was before this step.";
     let toCopy = archived;

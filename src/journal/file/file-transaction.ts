@@ -1,4 +1,4 @@
-// Collects a change of many entries, and writes it to the journal's files under the caller's lock.
+// Collects changes of many entries, and writes them to the files under the caller's lock.
 import { Failure } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
 import { type Entry, keyName, type MoveMark } from "../entry.ts";
@@ -7,7 +7,7 @@ import type { NewRecord, Transaction } from "../store.ts";
 import { JournalView } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
 
-/** A damaged journal is not rewritten, because the new file would hide that records are missing. */
+/** A rewrite of a damaged journal would hide that records are missing. */
 function damagedJournal(path: string): Failure {
   return new Failure("usage", `The journal ${path} is damaged, and is not written again.`, {
     meaning: "Nothing was changed.",
@@ -77,7 +77,7 @@ export class FileTransaction implements Transaction {
     this.#removed = ids;
   }
 
-  /** Rewrites the archive first: after a crash an entry may be in both files, and then the journal's copy counts. */
+  /** Writes the archive first: after a crash, an entry may be in both files, and the journal's copy counts. */
   commit(): void {
     const { journal, archive } = this.#read;
     const isChanged = this.#mark !== undefined || this.#changed.size > 0;

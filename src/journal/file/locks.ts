@@ -1,5 +1,4 @@
-// Locks the journal's file for a short time, and each entry while a process works on it. Each lock is a file beside the
-// journal that names its owner.
+// Locks the journal's file for a short time, and each entry while a process works on it. A lock is a file that names its owner.
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { loadKernelLock } from "../../disk/kernel-lock.ts";
@@ -8,7 +7,7 @@ import { type LockMeans, type OwnedLock, sweepLocks, forceUnlock, tryLock } from
 import { Failure } from "../../errors.ts";
 import { Busy } from "../store.ts";
 
-/** How long an entry must be idle before a person may take it away. No request takes that long. */
+/** How long an entry must be idle before a person may take it away; longer than any request. */
 const quietMs = 10 * 60_000;
 
 export const ownMeans = (): LockMeans => ({ self: identify(process.pid), kernel: loadKernelLock() });
@@ -44,9 +43,9 @@ export class JournalLocks {
   }
 
   /**
-   * Removes the lock of the journal file and the lock of the entry, unless this machine can see that the lock's owner still runs.
-   * `now` and `touchedAt`, the time of the entry's last step, are milliseconds since 1970.
-   * @throws Failure if an owner runs, or if a lock was created or the entry took a step within the last ten minutes
+   * Removes the locks of the journal's file and of the entry, unless their owner runs on this machine.
+   * @param touchedAt the time of the entry's last step, in ms since 1970, like `now`
+   * @throws Failure if an owner runs, or if a lock or a step is less than ten minutes old
    */
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
     for (const one of [undefined, id]) {
@@ -54,7 +53,7 @@ export class JournalLocks {
       const stats = lstatSync(path, { throwIfNoEntry: false });
       if (stats === undefined) continue;
       const passedMs = now - Math.max(stats.mtimeMs, touchedAt);
-      // If the clock was set back, the time is negative: rely on the person who typed the command.
+      // After the clock was set back, the time is negative: rely on the person's decision.
       if (passedMs >= 0 && passedMs < quietMs)
         throw new Failure("conflict", `${what} was in use until a moment ago.`, {
           meaning: "Nothing changed: a request may be under way.",
@@ -68,7 +67,7 @@ export class JournalLocks {
     }
   }
 
-  /** Removes the locks of ended processes. The caller must hold the file's lock. */
+  /** Removes locks of ended processes. The caller holds the file's lock. */
   sweep(): void {
     sweepLocks(this.#path, { held: this.#pathOf(), means: this.#means });
   }

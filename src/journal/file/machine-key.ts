@@ -1,4 +1,4 @@
-// Reads or creates the machine's own key in its state folder, which signs the records of the machine's journal.
+// Reads or creates the key in the state folder that signs the records of this machine's journal.
 import { dirname, join } from "node:path";
 import { createNamed } from "../../disk/atomic-write.ts";
 import { alreadyExists, fileFailure } from "../../disk/error-words.ts";
@@ -26,7 +26,6 @@ export function machineKey(stateDir: string): KeySource {
         createNamed(path, Buffer.from(`${key}\n`));
         return key;
       } catch (error) {
-        // Another process created the file first.
         if (alreadyExists(error)) return read()[0]!;
         throw fileFailure(error, "write", { path });
       }

@@ -1,4 +1,4 @@
-// Reads the newest entries of a journal's file backward from its end, so that shell completion is fast.
+// Reads the newest entries of a journal's file from its end, for fast shell completion.
 import * as fs from "node:fs";
 import { carefulOpen } from "../../disk/write.ts";
 import { isSettled, type Entry } from "../entry.ts";
@@ -6,10 +6,7 @@ import { type EntryFilter, fits, excludesFinished } from "../lookup.ts";
 import { finishedEntryIn, headIn, readLine, signedIn } from "../record.ts";
 import { checkFile } from "./safety.ts";
 
-/**
- * Reads only the newest valid record of each entry.
- * @returns at most `limit` recently changed entries, the highest id first
- */
+/** @returns the newest valid record of at most `limit` recently changed entries, the highest id first */
 export function newestIn(path: string, filter: EntryFilter & { readonly limit: number }): Entry[] {
   const fd = fs.openSync(path, fs.constants.O_RDONLY | carefulOpen);
   let bytes: Buffer;
@@ -28,7 +25,7 @@ export function newestIn(path: string, filter: EntryFilter & { readonly limit: n
     const { id, state } = headIn(line);
     if (id === undefined || state === undefined || seen.has(id)) continue;
     const isWanted = filter.states?.includes(state) ?? !(excludesFinished(filter) && isSettled(state));
-    // If an append was cut short, the entry's previous record counts.
+    // A record that was cut short is ignored: the entry's previous record counts.
     if (isWanted && readLine(line) === undefined) continue;
     const entry = isWanted ? finishedEntryIn(signedIn(line).content) : undefined;
     if (entry !== undefined && fits(entry, filter)) found.push(entry);

@@ -16,16 +16,16 @@ const newline = 10;
 export interface Reading {
   readonly contents: Contents;
   readonly damage: readonly Damage[];
-  /** An incomplete append: a crash cut it short or, if the caller does not have the lock, another process is writing it. */
+  /** An incomplete append: cut short by a crash, or still being written if the caller does not have the lock. */
   readonly torn: Damage | undefined;
   readonly size: number;
   /** True if the file exists and is empty. */
   readonly isEmptied: boolean;
-  /** True if no record is damaged, edited, removed or moved. An incomplete append at the end is allowed. */
+  /** True if no record is damaged, edited, removed or moved. Allows an incomplete append at the end. */
   readonly isSound: boolean;
 }
 
-/** The next read continues after the last record (`anchor`) if that record is still in its place. */
+/** The next read continues after the last record (`anchor`) if it is still in its place. */
 interface LastRead {
   readonly contents: Contents;
   readonly head: Buffer;
@@ -42,7 +42,7 @@ export class RecordFile {
   readonly path: string;
   readonly #parts: FileParts;
   #lastRead: LastRead | undefined;
-  /** Open files from which `Contents` reads records: the current file, and files that another process has replaced. */
+  /** Includes replaced files, from which earlier `Contents` still read. */
   readonly #open = new Set<LastRead["file"]>();
 
   constructor(path: string, parts: FileParts) {
@@ -71,13 +71,13 @@ export class RecordFile {
     if (![...this.#open].some((file) => file.fd === fd)) fs.closeSync(fd);
   }
 
-  /** Afterwards, contents from earlier reads can no longer read their records. */
+  /** Earlier contents can no longer read their records. */
   close(): void {
     for (const file of this.#open) {
       try {
         fs.closeSync(file.fd);
       } catch {
-        // Every write was synced, and its errors were reported.
+        // Every write was synced before.
       }
     }
     this.#open.clear();
@@ -125,7 +125,7 @@ export class RecordFile {
     return { contents, damage, torn: scan.torn, size, isEmptied: size === 0, isSound };
   }
 
-  /** @returns the last read if the file still has the same start, and the same last record on a line of its own */
+  /** @returns the last read if the file still has the same start and the same last record */
   #lastReadIn(fd: number, head: Buffer): LastRead | undefined {
     const last = this.#lastRead;
     if (!last || !head.subarray(0, last.head.length).equals(last.head)) return undefined;
@@ -135,7 +135,7 @@ export class RecordFile {
     return isEnded && current.subarray(0, bytes.length).equals(bytes) ? last : undefined;
   }
 
-  /** Syncs the file and its folder. If the append fails, its records are removed. The caller must hold the journal's lock. */
+  /** Syncs the file and its folder; a failed append is undone. The caller holds the journal's lock. */
   append(records: readonly Signed[]): void {
     const { health, now } = this.#parts;
     health.during(() => {
@@ -169,13 +169,13 @@ export class RecordFile {
     return headerLine({ ...facts, file, createdAt: new Date(this.#parts.now()).toISOString() });
   }
 
-  /** Copies each damaged place beside the file. The place stays in the file until the journal is pruned. */
+  /** Copies damaged places beside the file. They stay in the file until the journal is pruned. */
   keepDamage({ damage }: Reading): void {
     const { health, now } = this.#parts;
     health.during(() => setAside(this.path, { damage, torn: undefined }, now));
   }
 
-  /** Copies damaged bytes beside the file before it is replaced. The caller must hold the journal's lock. */
+  /** Copies damaged bytes beside the file before it is replaced. The caller holds the journal's lock. */
   replace(reading: Reading, records: readonly Signed[], facts: HeaderFacts): void {
     const { health, now } = this.#parts;
     health.during(() => {

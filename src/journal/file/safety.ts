@@ -13,9 +13,8 @@ import type { Damage } from "./scan.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 /**
- * With `repair`, a file that others can only read becomes private.
- * @throws Failure `usage` for a file that is not plain, has a second name, belongs to another user or is writable by
- * others
+ * With `repair`, makes a file private that others can only read.
+ * @throws Failure `usage` if the file is not plain, has a second name, is another user's or is writable by others
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
   const stats = fs.fstatSync(fd);
@@ -38,10 +37,7 @@ function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-/**
- * Creates a missing folder with mode 0700, and syncs it.
- * @throws Failure `usage` if other users may rename files in the folder
- */
+/** Creates and syncs a missing folder (0700). @throws Failure `usage` if other users may rename its files */
 export function prepareFolder(folder: string): void {
   const stats = fs.statSync(folder, { throwIfNoEntry: false });
   if (stats === undefined) makeFolders(folder);
@@ -53,7 +49,7 @@ export function prepareFolder(folder: string): void {
   });
 }
 
-/** Refuses a file that is mounted by itself: its other path is in another folder, where processes do not see its locks. */
+/** Refuses a file that is mounted by itself: processes that use its other path do not see its locks. */
 export function assertNotMounted(path: string): void {
   const escaped = (name: string): string =>
     name.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
@@ -77,7 +73,7 @@ function secondNameFailure(path: string): Failure {
   });
 }
 
-/** Refuses a file that is not a journal. Accepts zeros, which a power failure during the first append can leave. */
+/** Refuses a file that is not a journal. Zeros are allowed: a power failure during the first append can leave them. */
 export function assertJournal(bytes: Buffer, path: string): void {
   const start = bytes.toString("latin1", 0, recordStart.length);
   if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
@@ -107,14 +103,14 @@ const advice: Readonly<Partial<Record<ErrorCause, Advice>>> = {
   quota: "Free space in your quota, then run the command again.",
 };
 
-/** Advice for work on existing entries. It names no other path, because a journal there would not have these entries. */
+/** Omits the advice to use another path, because a journal there lacks these entries. */
 const adviceForItsEntries: typeof advice = {
   ...advice,
   denied: "Give yourself access to it and its folder, then run the command again.",
   read_only: "Mount its file system writable, then run the command again.",
 };
 
-/** @returns a Failure for a file error: `usage` if the path is unusable, else `failed`; any other error (a bug) unchanged */
+/** @returns for a file error a Failure: `usage` if the path is unusable, else `failed`; other errors (bugs) unchanged */
 export function journalFailure(
   error: unknown,
   action: string,
@@ -133,8 +129,8 @@ export function takenOverFailure(id: string, meaning: string): Failure {
 }
 
 /**
- * Copies invalid bytes to files beside the journal, each place once: `<journal>.damaged-<offset>-<hash>` for a damaged place,
- * `<journal>.torn-<time>` for an incomplete append.
+ * Copies invalid bytes beside the journal once: damage to `<journal>.damaged-<offset>-<hash>`, an incomplete append to
+ * `<journal>.torn-<time>`.
  */
 export function setAside(
   journal: string,
@@ -166,7 +162,7 @@ export class DiskHealth {
     this.#path = path;
   }
 
-  /** Refuses to write after a failed sync: the kernel may drop the data and still report success for the next sync. */
+  /** Refuses writes after a failed sync: the kernel may drop the data and report success for the next sync. */
   during(work: () => void): void {
     if (this.#hasSyncFailed)
       throw new Failure("failed", `The journal ${this.#path} could not be synced to the disk before.`, {
@@ -181,13 +177,13 @@ export class DiskHealth {
     }
   }
 
-  /** Syncs the folder of a file, once for each file that takes this path. */
+  /** Syncs the file's folder once for each file at this path. */
   syncName(path: string, fd: number): void {
     const { dev, ino } = fs.fstatSync(fd, { bigint: true });
     if (this.#synced.has(`${dev}:${ino}`)) return;
     const folder = dirname(path);
     syncFolder(folder);
-    // A crashed process may not have synced the parent of a new folder. integ creates no folder in a parent that it cannot open.
+    // A crashed process may not have synced a new folder's parent. integ creates none in a parent that it cannot open.
     syncFolder(dirname(folder), { unlessDenied: true });
     this.#synced.add(`${dev}:${ino}`);
   }

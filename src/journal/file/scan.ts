@@ -22,7 +22,7 @@ export interface FoundRecord extends LineStart {
 export interface Scan {
   readonly found: { push(found: FoundRecord): unknown };
   readonly damage: { push(damage: Damage): unknown };
-  /** Invalid bytes after the last newline: an append that a crash cut short, or that is in progress. */
+  /** Bytes after the last newline: an append that is in progress or was cut short. */
   torn: Damage | undefined;
 }
 
@@ -43,10 +43,7 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
 
 const pieceLength = 1024 * 1024;
 
-/**
- * Reads a file from the start of a line in pieces of whole lines; only the last piece may end within a line. A piece is
- * valid until the next piece is read into the same memory.
- */
+/** Reads whole lines in pieces; only the last may end within a line. A piece is valid until the next one is read. */
 export function* linesOf(
   fd: number,
   from: number,
@@ -67,8 +64,8 @@ export function* linesOf(
 }
 
 /**
- * Scans an invalid line, which is damaged or lacks a newline between two records. Tries the text from each record's start to
- * the next start, with and without its last byte, which may be a changed newline.
+ * Scans a line that is damaged or lacks a newline between two records. Tries the text between two record starts with and
+ * without its last byte, which may be a changed newline.
  */
 function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; readonly scan: Scan }): void {
   const { offset, line, isEnded, scan } = at;

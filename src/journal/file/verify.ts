@@ -1,4 +1,4 @@
-// Lists the findings of `journal verify` in files: damage with its place, a broken order, copies of damaged bytes.
+// Lists the findings of `journal verify` in files: damage, broken order, copies of damaged bytes.
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { flags } from "../../next-step.ts";
@@ -26,7 +26,7 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
       "a crash left an incomplete append; the next change sets it aside; the request that it announced was never sent",
     );
   if (isEmptied) add("warning", path, "it is empty: the next change starts a new one");
-  // A file with only an incomplete first append is not damaged: the next append starts the journal.
+  // The next append repairs a file with only an incomplete first append.
   if (size > 0 && contents.header === undefined && torn?.offset !== 0)
     add("problem", path, "the first record, which names the format, is damaged");
   for (const line of contents.breaks)

@@ -17,9 +17,9 @@ export interface Address {
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly database: string | undefined;
-  /** From the address or PGPASSWORD, not from a password file. */
+  /** Not from a password file. */
   readonly password: string | undefined;
-  /** If undefined, only connections that leave this machine are encrypted. */
+  /** If undefined, only connections to other machines are encrypted. */
   readonly isEncrypted: boolean | undefined;
   readonly files: Readonly<Record<"sslrootcert" | "sslcert" | "sslkey", string | undefined>>;
   readonly mustBeWritable: boolean;
@@ -45,11 +45,11 @@ type Parameter = keyof typeof parameters;
 
 const shape = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(\/[^?#]*)?(?:\?([^@#]*))?$/;
 
-/** The address without its password: the only form for messages, logs and files. */
+/** Without the password: the only form for messages, logs and files. */
 export function shownAddress(text: string): string {
   const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? [];
   if (scheme === undefined) return text;
-  // A password may contain unencoded / # : or @. With an @ after a ?, which `readAddress` refuses, any part may be the password.
+  // An unencoded password may contain / # : or @. With an @ after a ?, which is refused, any part may be the password.
   const [authority = "", query = ""] = rest.split(/\?(.*)/s);
   if (query.includes("@")) return `${scheme}${authority.split(/[:/@#]/)[0]}…`;
   const at = authority.lastIndexOf("@");
@@ -60,8 +60,8 @@ export function shownAddress(text: string): string {
 }
 
 /**
- * The PG* variables in `around.env` are the defaults.
- * @param around.user the role if neither the address nor a variable names a role
+ * @param around.env PG* variables give the defaults
+ * @param around.user the role if neither the address nor a variable names one
  * @throws Failure `usage` for an invalid address
  */
 export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {
@@ -98,7 +98,7 @@ export function readAddress(text: string, around: { readonly env: Environment; r
 const unreadableWords =
   "it cannot be read; a port is a number from 1 to 65535, an IPv6 address is in [ ], and any other % @ / ? # is written as %25 %40 %2F %3F %23";
 
-/** Shows no part of the address: with a typing mistake, any part may be the password. */
+/** Shows no part of the address: in a mistyped one, any part may be the password. */
 function invalid(what: string, hint?: Advice): Failure {
   return new Failure("usage", `The address of the journal cannot be used: ${what}.`, {
     meaning: nothingSent,
@@ -115,11 +115,11 @@ function parsed(address: string): ReturnType<typeof parse> {
 }
 
 function parametersIn(query: string): Partial<Record<Parameter, string>> {
-  // A PostgreSQL URL, unlike a form, does not encode a space as +.
+  // Unlike a form, a PostgreSQL URL does not encode a space as +.
   const given = Object.fromEntries(new URLSearchParams(query.replaceAll("+", "%2B")));
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(parameters, name));
   if (unknown === undefined) return given;
-  // Only the name is shown, because the rest may be a secret.
+  // The rest may be a secret.
   const what = /^[\w-]{1,40}$/.test(unknown) ? ` "${unknown}"` : "";
   throw invalid(
     `the parameter${what} is not supported`,
@@ -133,7 +133,7 @@ function portIn(text: string): number {
   return port;
 }
 
-/** PgBouncer does not pass options on, so only a schema is allowed in the options of the address. */
+/** Only a schema is allowed, because PgBouncer does not pass options on. */
 function schemaIn(options = "", variable = ""): string {
   const [, , name] = /^\s*(?:-c\s*|--)search_path=("?)([\w$]+)\1(?:,[\w$",]*)?\s*$/.exec(options) ?? [];
   // pg would send PGOPTIONS to the server.
@@ -149,7 +149,7 @@ export function isLocal({ name }: Host): boolean {
   return name.startsWith("/") || name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
 }
 
-/** Encrypted connections always check the certificate's name; libpq does so only with `verify-full`. */
+/** Unlike libpq, every encrypted connection checks the certificate's name. */
 function isEncrypted(sslmode: string | undefined, hosts: readonly Host[]): boolean | undefined {
   if (sslmode === undefined) return undefined;
   if (["require", "verify-ca", "verify-full"].includes(sslmode)) return true;

@@ -1,5 +1,4 @@
-// Connects to the server of a team's journal. Tries the hosts of the address in order, each within a share of the time
-// limit.
+// Connects to the server of a team's journal. Tries the address's hosts in order, each within its share of the time limit.
 import { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,17 +18,13 @@ export interface Server {
 export interface Connected {
   readonly client: Client;
   readonly server: Server;
-  /** Closes the connection without waiting for the server. */
   disconnect(): void;
 }
 
-/** Time limit for all attempts to connect, so that a command, including the program's start, fails within 5 s. */
+/** For all attempts together, so that a command fails within 5 s of its start. */
 const limitMs = 4500;
 
-/**
- * @throws LostConnection if no host can be reached; Failure `usage` for missing settings; the server's error if the
- * server refuses the connection
- */
+/** @throws LostConnection if no host can be reached; Failure `usage` for missing settings; the server's error if it refuses */
 export async function connect(address: Address): Promise<Connected> {
   const { hosts, mustBeWritable } = address;
   const end = performance.now() + limitMs;
@@ -45,21 +40,21 @@ export async function connect(address: Address): Promise<Connected> {
         connected.disconnect();
         roundErrors.push(new LostConnection(`${nameOf(host)} is read-only`));
       } catch (error) {
-        // Another host of the same cluster would refuse for the same reason, unless this host is starting or stopping.
+        // Other hosts of the cluster would refuse too, unless this host is starting or stopping.
         const refusal = serverErrorOf(error);
         if (error instanceof Failure || (refusal && !/^(?:57|53|08)/.test(refusal.code))) throw error;
         roundErrors.push(error);
       }
     }
     const pause = 50 * 2 ** Math.min(round, 3) * (0.5 + Math.random());
-    // If the time ran out before any attempt of this round, report the errors of the previous round.
+    // A round without an attempt keeps the errors of the previous round.
     if (roundErrors.length > 0) errors = roundErrors;
     if (!roundErrors.some(mayConnectSoon) || performance.now() + pause > end) throw unreachable(address, errors);
     await sleep(pause);
   }
 }
 
-/** The server is starting or has no free connection, so another attempt may succeed. */
+/** The server is starting or has no free connection. */
 function mayConnectSoon(error: unknown): boolean {
   return /^(?:53300|57P03)/.test(serverErrorOf(error)?.code ?? "");
 }

@@ -1,14 +1,14 @@
-// Turns errors of the server or the connection into Failures, without the address's password.
+// Turns errors of the server or connection into Failures without the address's password.
 import { Failure, type FailureKind } from "../../errors.ts";
 import { type NextStep, shell, flags } from "../../next-step.ts";
 import { nothingSent } from "../store.ts";
 
-/** The connection was lost: the outcome of the interrupted statement is unknown. */
+/** The outcome of the interrupted statement is unknown. */
 export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
 
-/** @param shownMs the time limit that the message shows. @throws LostConnection after `limitMs` */
+/** @param shownMs the limit in the message. @throws LostConnection after `limitMs` */
 export async function withTimeout<T>(limitMs: number, work: Promise<T>, shownMs = limitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -18,14 +18,14 @@ export async function withTimeout<T>(limitMs: number, work: Promise<T>, shownMs 
   return Promise.race([late, work]).finally(() => clearTimeout(timer));
 }
 
-/** An error of the server has a code of five characters, unlike an error of the system. */
+/** @returns undefined for errors of the system, which have no `severity` */
 export function serverErrorOf(error: unknown): { readonly code: string; readonly message: string } | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("severity" in error)) return undefined;
   const { code, message } = error;
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? { code, message } : undefined;
 }
 
-/** True if the error ends the connection: a failover, a restart, a crash, or a server that does not respond. */
+/** True for a failover, a restart, a crash, or a server that does not respond. */
 export function endsConnection(error: unknown): boolean {
   const code = serverErrorOf(error)?.code;
   return code === undefined || /^(?:08|57P|25P0[34])/.test(code);
@@ -60,10 +60,7 @@ const refusals: readonly (readonly [code: RegExp, kind: FailureKind, what: strin
   [/^(?:53|57|08|25|58|XX|40|55)/, "unreachable", "is not available now", retryStep],
 ];
 
-/**
- * @param shown the address without its password
- * @returns a Failure for an error of the server or the connection; other errors (bugs) unchanged
- */
+/** @param shown the address without its password. @returns a Failure; errors of other kinds (bugs) unchanged */
 export function journalFailure(error: unknown, shown: string, meaning = nothingSent): unknown {
   if (error instanceof Failure) return error;
   if (error instanceof LostConnection)

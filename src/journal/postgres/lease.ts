@@ -1,5 +1,5 @@
-// Leases an entry of a team's journal. Each new lease raises the entry's epoch, and ends by the server's clock. A
-// holder with an older epoch can no longer record steps.
+// Leases an entry of a team's journal until a time by the server's clock. Each new lease raises the entry's epoch: a holder
+// with an older epoch can no longer record steps.
 import { hasEnded, identify, type ProcessIdentity } from "../../disk/lock-owner.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -17,18 +17,18 @@ export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS si
   (extract(epoch FROM quiet_until - clock_timestamp()) * 1000)::float8 AS quiet_ms,
   coalesce(lease_until > clock_timestamp(), false) AS is_held`;
 
-/** Ends a lease early. `quiet_until` is its planned end: requests of its holder may arrive until then. */
+/** Ends a lease early. Its holder's requests may arrive until its planned end, `quiet_until`. */
 export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
   held_since = NULL, lease_until = NULL`;
 
-/** The end of a lease that is taken or extended now. @param place the placeholder of the milliseconds, such as `$3` */
+/** @param place the placeholder of the milliseconds, such as `$3` */
 export const fromNow = (place: string): string => `clock_timestamp() + ${place}::float8 * interval '1 ms'`;
 
 let own: ProcessIdentity | undefined;
 
 const ownProcess = (): ProcessIdentity => (own ??= identify(process.pid));
 
-/** @param mark finds the lease if the response to its statement is lost */
+/** @param mark finds the lease if its statement's response is lost */
 export function ownHolder(actor: Actor, mark: string): string {
   return JSON.stringify({ ...actor, process: ownProcess(), mark });
 }
@@ -45,8 +45,8 @@ export function holderIn(row: Row | undefined): Holder | undefined {
 }
 
 /**
- * True if the holder is an ended process of this machine. On a system without a boot id (macOS), another machine may have the
- * same name, so integ waits for the end of the lease.
+ * True if the holder was a process of this machine and has ended. Without a boot id (macOS), another machine may have the
+ * same name, so only the lease's end counts.
  */
 export function hasHolderEnded(row: Row, self = ownProcess()): boolean {
   const holder = storedHolder(row)?.process;
@@ -62,21 +62,21 @@ export function describeHolder(holder: Holder | undefined): string {
 export interface LeaseRow extends Pick<Hold, "entry" | "content"> {
   readonly epoch: string;
   readonly n: number;
-  /** When the statement that took the lease was sent: the lease starts later. */
+  /** When the lease's statement was sent: the lease starts later. */
   readonly sentAt: ReturnType<typeof moment>;
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
-/** Now, by two clocks: the larger elapsed time counts, because one may stop while the machine sleeps and the other may be set. */
+/** Two clocks: one may stop while the machine sleeps, the other may be set. The larger elapsed time counts. */
 export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
-/** Inserts the record, after the CTE `entry` has written the entry's row. @param first the number of the first placeholder */
+/** Inserts the record of the CTE `entry`. @param first the number of the first placeholder */
 export const withRecord = ({ records }: Tables, first: number): string =>
   `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
 
 export const recordValues = ({ entry, content, mac }: NewRecord): unknown[] => [entry.sequence, content, mac];
 
-/** The row still has the content of its newest record. After an edit of the row, the next record would sign the edit. */
+/** True if the row still equals its newest record: the next record must not sign an edit of the row. */
 const isRecorded = ({ records }: Tables): string =>
   `EXISTS (SELECT FROM ${records} AS newest WHERE newest.entry = integ_entries.id AND newest.n = integ_entries.n AND newest.content = integ_entries.content)`;
 
@@ -87,7 +87,7 @@ export const findWrittenRecord =
     return row?.content === content ? [row] : undefined;
   };
 
-/** Allowance for a slow response and clock drift. */
+/** For slow responses and clock drift. */
 const marginMs = 250;
 
 async function leaseLost(
@@ -100,7 +100,7 @@ async function leaseLost(
   const what = wasReset
     ? `The journal entry ${id} is not as this process left it: the database was restored or edited.`
     : `The journal entry ${id} was taken over by ${describeHolder(holderIn(rows?.[0]))}: this process's lease had ended.`;
-  // The new holder knows the outcome of earlier requests; this process does not.
+  // Only the new holder knows the outcome of earlier requests.
   return new Failure(attempts > 0 ? "outcome_unknown" : "unreachable", what, {
     meaning: "Nothing more is sent or recorded for it here.",
     nextCommand: shell`integ journal show ${id}`,
@@ -118,7 +118,7 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, se
     return Math.max(performance.now() - monotonic, Date.now() - wall) + ms + marginMs < leaseMs;
   };
 
-  /** Updates the row only while this lease's epoch is current, so that it is safe to repeat. */
+  /** Safe to repeat: updates the row only while this lease's epoch is current. */
   const update = (how: string, change: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
     const text = `WITH ${how} UPDATE ${tables.entries} SET ${change} FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
     return session.write({ text, values: [id, epoch, ...values] });
@@ -158,7 +158,7 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, se
     async release() {
       if (isReleased) return;
       isReleased = true;
-      // Does not wait for the disk: if a crash undoes the release, the lease ends by its time limit.
+      // Does not wait for the disk: if a crash undoes the release, the lease ends at its time limit.
       const quickly = durably.replace("'on'", "'off'");
       await update(quickly, "holder = NULL, held_since = NULL, lease_until = NULL").catch(() => {});
     },

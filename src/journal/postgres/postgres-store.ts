@@ -1,5 +1,5 @@
-// Stores a team's journal in PostgreSQL. Each statement is its own transaction, so that a pooler can be used; a change
-// of many entries is one transaction.
+// Stores a team's journal in PostgreSQL. Each statement is its own transaction, for poolers; a change of many entries is one
+// transaction.
 import { randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -30,7 +30,7 @@ import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } f
 import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
 
-/** Maximum rows of a query: for entries alone, and for entries with their records. */
+/** Maximum rows of a query, without and with records. */
 const pageLength = 1000;
 const recordsAtOnce = 500;
 
@@ -50,7 +50,7 @@ class PostgresStore implements Store {
   }
 
   async *select(filter: EntryFilter): AsyncIterable<Entry> {
-    // The server's condition also matches entries of other accounts, so the server cannot apply the limit.
+    // The server compares only part of the account, so it cannot apply the limit.
     const limit = filter.account === undefined ? Math.min(filter.limit ?? pageLength, pageLength) : pageLength;
     for (let below: string | undefined; ; ) {
       const { text, values } = selectionOf(filter, this.#parts.tables, { below, limit });
@@ -64,7 +64,7 @@ class PostgresStore implements Store {
   async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {
     const { tables } = this.#parts;
     if (ids !== undefined) return yield* recordsIn(await this.#read(recordsText(tables), [ids]));
-    // Includes ids that only have records: they show that an entry's row was removed.
+    // Ids with records only show that an entry's row was removed.
     const next = `SELECT id FROM (SELECT id FROM ${tables.entries} WHERE id > $1 UNION SELECT entry FROM ${tables.records} WHERE entry > $1) AS ids
                   ORDER BY id LIMIT ${recordsAtOnce}`;
     for (let after = ""; ; ) {
@@ -88,7 +88,7 @@ class PostgresStore implements Store {
   }
 
   async holders(): Promise<ReadonlyMap<string, Holder>> {
-    // The first condition uses an index: only few entries are held.
+    // The first condition uses an index.
     const rows = await this.#read(
       `SELECT id, ${leaseColumns} FROM ${this.#parts.tables.entries}
        WHERE lease_until IS NOT NULL AND lease_until > clock_timestamp()`,
@@ -116,7 +116,7 @@ class PostgresStore implements Store {
     if (moved !== undefined) throw journalMovedFailure(this.path, moved);
   }
 
-  /** Needs no lock: keys and ids are unique in the table. */
+  /** Needs no lock, because keys and ids are unique in the table. */
   async insert(record: NewRecord): Promise<Hold | undefined> {
     const { session, tables, actor, leaseMs } = this.#parts;
     const { entry, content } = record;
@@ -142,7 +142,7 @@ class PostgresStore implements Store {
       if (serverErrorOf(error)?.code === "23505") return undefined;
       throw error;
     }
-    // No row was inserted, because the journal was moved.
+    // The journal was moved.
     await this.#assertNotMoved();
     return undefined;
   }
@@ -150,7 +150,7 @@ class PostgresStore implements Store {
   async take(id: string): Promise<Hold | Busy> {
     const taken = await this.#takeRow(id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
     if (taken !== undefined) return taken;
-    // Check at each attempt: the journal may be moved while this process waits.
+    // The journal may be moved during the wait.
     await this.#assertNotMoved();
     const row = await this.#leaseOf(id);
     if (row === undefined) throw entryNotFound(id);
@@ -197,7 +197,7 @@ class PostgresStore implements Store {
     return leaseOf(this.#parts, { entry, content, epoch: newEpoch, n, sentAt, quiet });
   }
 
-  /** Takes the entry from the holder that the user saw, and releases it. Until `quiet_until`, that holder's requests may arrive. */
+  /** Releases the entry. Its former holder's requests may arrive until `quiet_until`. */
   async takeAway({ id }: Entry, seen: Holder | undefined): Promise<void> {
     const row = await this.#leaseOf(id);
     const holder = holderIn(row);
@@ -214,7 +214,7 @@ class PostgresStore implements Store {
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial = false): Promise<T> {
     const { session, tables } = this.#parts;
     return session.transaction(async (query: Query) => {
-      // Block admissions and appends, so that no entry changes between the reads and writes of the work.
+      // Admissions and appends wait, so that the work sees no other change.
       if (!isTrial) await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
       return work(new TableTransaction(query, tables, await markIn(query, tables)));
     });

@@ -1,4 +1,4 @@
-// Builds the row of an entry, with columns for the server's search, and the queries that use these columns.
+// Builds an entry's row, with the columns that the server searches, and their queries.
 import { hash } from "node:crypto";
 import { namesOf } from "../actor.ts";
 import { type Entry, isSettled, keyName, requestKey } from "../entry.ts";
@@ -8,12 +8,12 @@ import type { NewRecord } from "../store.ts";
 import type { Tables } from "./schema.ts";
 import type { Row } from "./session.ts";
 
-/** Replaces characters that a column cannot hold, U+0000 and unpaired surrogates, which a name from the service may contain. */
+/** Replaces U+0000 and unpaired surrogates, which a column cannot hold. A name from the service may contain them. */
 function plain(text: string): string {
   return text.replaceAll(/\0|\p{Cs}/gu, "\u{fffd}");
 }
 
-/** This word is the same for every account and organization. */
+/** The same for every account and organization. */
 export function requestWord(request: Parameters<typeof requestKey>[0]): string {
   return `request ${hash("sha256", requestKey(request), "hex")}`;
 }
@@ -31,17 +31,17 @@ function columnsOf(entry: Entry, contents: readonly string[]) {
   };
 }
 
-/** @param added the new records of the entry */
+/** @param added the entry's new records */
 export function rowOf({ entry, content }: NewRecord, added: readonly NewRecord[]): Row {
   const contents = added.map((record) => record.content);
   return { id: entry.id, ...columnsOf(entry, contents), content };
 }
 
-/** The assignments of an UPDATE, in which `excluded` is the new row and `integ_entries` the existing row. */
+/** Assignments of an UPDATE: `excluded` is the new row, `integ_entries` the existing one. */
 const columns = `about = excluded.about, is_settled = excluded.is_settled, updated_at = excluded.updated_at,
   content = excluded.content, n = excluded.n`;
 
-/** The new row is built from all records of the entry, so it also restores columns that a person edited. */
+/** Built from all records, so it also restores columns that a person edited. */
 export const allColumns = `${columns}, key = excluded.key, actors = excluded.actors`;
 
 export const rowChanges = `${columns},
@@ -53,10 +53,7 @@ export function entriesIn(rows: readonly Row[]): Entry[] {
 
 export const editedWords = "it differs from its newest record: it was edited";
 
-/**
- * Searches would miss an entry whose row contradicts its records.
- * @returns a description of the contradiction; undefined if there is none
- */
+/** Searches would miss a row that contradicts its records. @returns the contradiction; undefined if there is none */
 export function rowMismatch(
   row: Row | undefined,
   numbers: readonly number[],
@@ -91,7 +88,7 @@ export function selectionOf(
     values.push(value);
     conditions.push(condition(`$${values.length}`));
   };
-  // Only the base URL of an account is indexed; `isOfAccount` compares the rest.
+  // Only an account's base URL is indexed; `isOfAccount` compares the rest.
   const words = [...wordsOfFilter(filter), ...(account === undefined ? [] : [`account ${account.base_url}`])];
   add((place) => `about @> ${place}`, words.length === 0 ? undefined : words.map(plain));
   add(
@@ -102,7 +99,7 @@ export function selectionOf(
   add((place) => `updated_at >= ${place}`, since);
   add((place) => `id > ${place}`, after);
   add((place) => `id = ANY(${place})`, ids);
-  // Ids have only digits and letters, which sort before a brace.
+  // Ids consist of digits and letters, which sort before a brace.
   add((place) => `id >= ${place} AND id < ${place} || '{'`, start);
   add((place) => `id < ${place}`, page.below);
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;

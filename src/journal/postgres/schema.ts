@@ -1,4 +1,4 @@
-// Creates the tables of a team's journal, and checks their version for each connection.
+// Creates the tables of a team's journal, and checks their version on each connection.
 import { Failure } from "../../errors.ts";
 import type { NextStep } from "../../next-step.ts";
 import type { Actor } from "../actor.ts";
@@ -7,10 +7,9 @@ import type { Server } from "./connect.ts";
 import { initCommand, serverErrorOf } from "./failures.ts";
 import type { Query, Session } from "./session.ts";
 
-/** This program reads and writes only this version of the tables. */
 const schemaVersion = 3;
 
-/** An arbitrary key for the advisory lock that serializes the creation of tables. */
+/** An arbitrary number. The lock serializes the creation of tables. */
 const initLock = 4_927_301_658;
 
 export interface PostgresParts {
@@ -24,7 +23,7 @@ export interface PostgresParts {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** The names include the schema, so that the search path does not matter. */
+/** With their schema, so that the search path does not matter. */
 export function tablesIn(schema: string) {
   const table = (name: string): string => `${quoted(schema)}.integ_${name}`;
   return {
@@ -38,7 +37,7 @@ export function tablesIn(schema: string) {
 
 export type Tables = ReturnType<typeof tablesIn>;
 
-/** `entries` has the current row of each entry with its lease; `records` is append-only. */
+/** `entries` has each entry's current row with its lease; `records` is append-only. */
 function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   return [
     `CREATE TABLE ${meta} (key text PRIMARY KEY, value text NOT NULL)`,
@@ -78,14 +77,14 @@ function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   ];
 }
 
-/** @returns the version of the tables; `isNew` is true only for the call that created them */
+/** `isNew` is true only for the call that created the tables. */
 export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; isNew: boolean }> {
   const { schema, ...names } = tables;
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);
   const all = Object.values(names);
   const rows = await query("SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL", [all]);
   if (rows.length < all.length) {
-    // A restored or edited database may have only some tables: creating the others would hide the loss.
+    // A restored or edited database may lack tables: creating them would hide the loss.
     const missing = rows.map(({ name }) => String(name).split(".").at(-1)).join(", ");
     if (missing !== "")
       throw unusable(`The tables of the journal in the schema ${schema} lack ${missing}`, {
@@ -95,7 +94,7 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
     return { version: schemaVersion, isNew: false };
   }
   const [found] = await query("SELECT to_regnamespace($1) IS NOT NULL AS is_there", [quoted(schema)]);
-  // A role without CREATE on the database can use an existing schema.
+  // A role without CREATE on the database may use an existing schema.
   if (found?.is_there !== true) await query(`CREATE SCHEMA ${quoted(schema)}`);
   for (const statement of statementsOf(tables)) await query(statement);
   return { version: schemaVersion, isNew: true };

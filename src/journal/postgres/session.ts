@@ -1,5 +1,5 @@
-// Runs statements on the server of a team's journal one at a time, each with a time limit. Reconnects after a lost connection,
-// and reads the outcome of the interrupted statement before repeating it.
+// Runs statements one at a time on the server of a team's journal. After a lost connection, reconnects and reads the outcome
+// of the interrupted statement before repeating it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import { inTurn } from "../store.ts";
@@ -19,16 +19,16 @@ export interface Write {
   readonly text: string;
   readonly values: readonly unknown[];
   /**
-   * Called after a lost response: returns the rows of the response, or undefined if the statement had no effect and may
-   * be repeated. A write without `findOutcome` is safe to repeat.
+   * For a write that is not safe to repeat. Called after a lost response: returns the response's rows, or undefined if the
+   * statement had no effect and may be repeated.
    */
   readonly findOutcome?: (query: Query) => Promise<readonly Row[] | undefined>;
 }
 
-/** Time limit of a statement, including its repeats and the queries for its outcome. */
+/** For a statement with its repeats and the queries for its outcome. */
 const limitMs = 10_000;
 
-/** Commits a single statement to the disk and the synchronous standbys, whatever the server's settings are. */
+/** Commits a statement to the disk and the synchronous standbys, whatever the server's settings. */
 export const durably = "durably AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true) AS set)";
 
 export class Session {
@@ -55,10 +55,10 @@ export class Session {
         wasSent = true;
         try {
           const rows = await query(text, values);
-          // If no row was changed, an earlier attempt whose response was lost may have taken effect.
+          // An earlier attempt whose response was lost may have taken effect.
           return (rows.length === 0 && isRepeat ? await findOutcome(query) : undefined) ?? rows;
         } catch (error) {
-          // If the key is a duplicate, an earlier attempt whose response was lost may have taken effect.
+          // A duplicate key can be the effect of an earlier attempt.
           const found = serverErrorOf(error)?.code === "23505" ? await findOutcome(query) : undefined;
           if (found !== undefined) return found;
           throw error;
@@ -67,15 +67,12 @@ export class Session {
     );
   }
 
-  /**
-   * Runs statements as one transaction, which is never repeated. If the connection is lost, the server frees the locks
-   * after a minute.
-   */
+  /** Never repeated. After a lost connection, the server frees the locks within a minute. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       const connected = await this.#connection();
       const query = this.#queryOf(connected, 10 * 60_000);
-      // Overrides the default of the role or database: after waiting for a lock, the work must see committed changes.
+      // Overrides other defaults: after waiting for a lock, the work must see committed changes.
       await query("BEGIN ISOLATION LEVEL READ COMMITTED").catch(nameStatementMode);
       try {
         await query("SET LOCAL synchronous_commit = on");
@@ -116,10 +113,7 @@ export class Session {
     if (this.#connected === connected) this.#connected = undefined;
   }
 
-  /**
-   * Repeats the work after a lost connection or a conflict with another transaction, until the time limit. A server that was
-   * never reached is not tried again.
-   */
+  /** Repeats the work after a lost connection or conflict, up to the time limit, unless the server was never reached. */
   async #repeated<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const end = performance.now() + limitMs;
     for (let round = 0; ; round += 1) {
@@ -134,7 +128,7 @@ export class Session {
     }
   }
 
-  /** @param shownMs the time limit that a failure shows; a repeated statement has less time left */
+  /** @param shownMs the limit that a failure shows, because a repeated statement has less time */
   #queryOf(connected: Connected, withinMs: number, shownMs = withinMs): Query {
     return async (text, values = []) => {
       try {
@@ -148,7 +142,7 @@ export class Session {
   }
 }
 
-/** Explains PgBouncer's error for BEGIN with pool_mode = statement; a server never answers BEGIN with this code. */
+/** Explains PgBouncer's error with pool_mode = statement; no server answers BEGIN with this code. */
 function nameStatementMode(error: unknown): never {
   if (serverErrorOf(error)?.code !== "08P01") throw error;
   throw new Failure(
@@ -162,7 +156,7 @@ function nameStatementMode(error: unknown): never {
   );
 }
 
-/** True if the server rolled back the transaction: a serialization failure or a deadlock. */
+/** A serialization failure or deadlock, which the server rolled back. */
 function isConflict(error: unknown): boolean {
   return /^40(?:001|P01)$/.test(serverErrorOf(error)?.code ?? "");
 }

@@ -1,4 +1,4 @@
-// Chooses the TLS options of a connection to the server of a team's journal.
+// Chooses the TLS options for the server of a team's journal.
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext, type ConnectionOptions } from "node:tls";
@@ -6,10 +6,7 @@ import { Failure } from "../../errors.ts";
 import { nothingSent } from "../store.ts";
 import { type Address, type Host, isLocal } from "./address.ts";
 
-/**
- * Every encrypted connection checks the server's certificate and name.
- * @returns false for a plain connection, which never leaves this machine
- */
+/** Always checks the certificate's name. @returns false for a plain connection, which never leaves this machine */
 export function tlsTo(
   host: Host,
   { isEncrypted, files: { sslrootcert, sslcert, sslkey } }: Pick<Address, "isEncrypted" | "files">,
@@ -18,7 +15,7 @@ export function tlsTo(
   try {
     // "system" is libpq's name for the system's certificate authorities.
     const ca = sslrootcert && sslrootcert !== "system" ? readFileSync(sslrootcert) : undefined;
-    // Fails if the file is not in PEM form, which Node would ignore.
+    // Throws if the file is not in PEM form, which Node would ignore.
     if (ca) void new X509Certificate(ca.toString("latin1"));
     if (sslkey) assertPrivate(sslkey);
     const own = sslcert || sslkey ? { cert: readFileSync(sslcert ?? ""), key: readFileSync(sslkey ?? "") } : {};
@@ -34,7 +31,7 @@ export function tlsTo(
   }
 }
 
-/** As libpq does, permits a group to read a key that belongs to the superuser. */
+/** Like libpq, lets a group read a key of the superuser. */
 function assertPrivate(path: string): void {
   const { mode, uid } = statSync(path);
   if (process.platform !== "win32" && (mode & (uid === 0 ? 0o037 : 0o077)) !== 0)

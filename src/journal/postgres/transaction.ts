@@ -1,4 +1,4 @@
-// Changes many entries of a team's journal in one transaction, with a lock on the table.
+// Changes many entries of a team's journal in one transaction, under a lock of the table.
 import type { Entry, MoveMark } from "../entry.ts";
 import { entryIn, type EntryRecords, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
@@ -8,8 +8,8 @@ import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
 /**
- * Every statement that starts work has the condition that the entries were not moved. The server evaluates it once it
- * has the table's lock, so that a statement that waited sees the mark of a move.
+ * A condition for every statement that starts work: the entries were not moved. A statement that waits for the table's lock
+ * evaluates it afterwards.
  */
 export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
@@ -21,7 +21,7 @@ export async function markIn(query: Query, { meta }: Tables): Promise<MoveMark |
   return to && { to: String(to.value), isUnfinished: rows.length > 1 };
 }
 
-/** @param rows one row for each record, sorted by entry and step: rows of one entry must be adjacent */
+/** @param rows one for each record; rows of one entry are adjacent and sorted by step */
 export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numbers: readonly number[] })[] {
   const found: { id: string; records: Signed[]; numbers: number[]; mismatch?: string | undefined }[] = [];
   for (const { entry, n, content, mac, is_newest: isNewest } of rows) {
@@ -53,7 +53,7 @@ export class TableTransaction implements Transaction {
     const { meta, entries } = this.#tables;
     await this.#query(`DELETE FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
     if (moved === undefined) return;
-    // Raise the epochs, so that a suspended holder cannot record a step after its lease has ended.
+    // With a higher epoch, a suspended holder cannot record a step later.
     await this.#query(`UPDATE ${entries} SET ${endLease} WHERE lease_until IS NOT NULL`);
     await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('moved_to', $1)`, [moved.to]);
     if (moved.isUnfinished) await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('is_unfinished', 'true')`);

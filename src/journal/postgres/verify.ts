@@ -30,7 +30,7 @@ export async function serverFindings({ session, tables, shown }: VerifyParts): P
     add("problem", "the server is read-only (default_transaction_read_only): no change can be recorded");
   if (row.may_record === false)
     add("warning", `the role ${String(row.role)} may not record changes: it needs INSERT and UPDATE on the tables`);
-  // Every change queries this table, even without an encrypted secret.
+  // Every change queries this table.
   if (row.is_escrow_missing === true)
     add("problem", "the table integ_escrow is missing: no change can be recorded; restore it from a backup");
   if (row.may_keep === false)

@@ -1,20 +1,18 @@
-// The act `destroy`: deletes the copy of a secret that is kept on this machine or encrypted in a team's journal. A
-// delivery that succeeded once, or a client that is `disabled` or `expired`, does not suffice: the copy may be the only
-// one left.
+// The act `destroy`: deletes the kept copy of a secret. The copy may be the only one, so neither an earlier delivery
+// nor a client that is `disabled` or `expired` suffices.
 import type { Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { AtDestination, Overwriting } from "./overwrite.ts";
 
 export type DestroyEvidence =
   | AtDestination
-  /** The status that the service shows now; only `revoked` suffices. */
   | { readonly shown: string }
   | { readonly rotatedAgain: Entry }
   | { readonly typed: "forget" | "claim" };
 
 type KeptEntry = Pick<Entry, "id" | "resource_id">;
 
-/** Safe to repeat. @returns false if the evidence does not suffice, and the copy stays */
+/** Safe to repeat. @returns false if the evidence does not suffice and the copy is kept */
 export async function destroy(bench: Overwriting, entry: KeptEntry, evidence: DestroyEvidence): Promise<boolean> {
   if (!(await isEvidence(bench.journal, entry, evidence))) return false;
   await bench.secrets.destroyKept(entry.id);
@@ -28,7 +26,7 @@ async function isEvidence(journal: Journal, entry: KeptEntry, evidence: DestroyE
   if ("entry" in evidence) return evidence.entry === id;
   const { id: later, state, operation, detail } = evidence.rotatedAgain;
   const isLater = operation === "access_key.rotate" && detail.key_id === resource_id && later > id;
-  // The later rotation returned a new secret, so no earlier secret works.
+  // The later rotation replaced every earlier secret.
   const hasSucceeded = state === "done" || state === "undelivered" || state === "secret_lost";
   return isLater && hasSucceeded && !(await journal.untrusted([later])).has(later);
 }

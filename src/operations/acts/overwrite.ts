@@ -1,5 +1,5 @@
-// The act `overwrite`: only this file replaces the content of a secret's destination. The content at the moment of the
-// write decides, not a recorded path or name.
+// The act `overwrite`: the only code that replaces the content of a secret's destination. The content at the moment of
+// the write decides, not a recorded path or name.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
@@ -27,7 +27,6 @@ import { type DeliveryBench, recordOrWarn } from "../workbench.ts";
 
 export type Overwriting = Pick<DeliveryBench, "journal" | "secrets">;
 
-/** Evidence for `destroy`: each destination accepted the secret in this process, or was read and has it. */
 export class AtDestination {
   readonly entry: string;
   /** Private, so that evidence exists only after a write or check that did not throw. */
@@ -57,7 +56,7 @@ export function overwrite(
   });
 }
 
-/** A file that a crash left without its name gets the name. @throws Failure if the destination cannot be read */
+/** Also completes the rename of a written file after a crash. @throws Failure if the destination cannot be read */
 export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
   return bench.secrets.completeDelivery(await withProof(bench, entry, record), permission(bench, { entry }));
@@ -68,11 +67,11 @@ export type Seen = "there" | "missing" | "unverified";
 
 interface Looking {
   readonly isActive: (id: string) => Promise<boolean>;
-  /** Runs a command's check again, whose text is not stored. */
+  /** Needed for the check of a command, because the journal does not store its text. */
   readonly destination?: Destination | undefined;
 }
 
-/** A later secret of the same item counts too if its client or key is active. */
+/** A later secret of the same item also counts if its client or key is active. */
 export async function seenAt(
   bench: Overwriting,
   entry: Entry,
@@ -115,7 +114,6 @@ async function shownBy(
   return destination?.shownBy?.(at, about);
 }
 
-/** @returns the entry's secret, if a check command of `destination` prints it */
 export async function secretShownBy(
   bench: Overwriting,
   entry: Entry,
@@ -129,10 +127,10 @@ export async function secretShownBy(
   return undefined;
 }
 
-/** The store did not show its time of change after the write, so the proof does not identify the content. */
+/** Such a proof does not identify the content: the store showed no version after the write. */
 const isWeak = (proof: string): boolean => proof.startsWith("after ");
 
-/** If the journal could not record the digest of the delivered secret, the kept copy of the secret yields it. */
+/** Without a recorded digest of the delivered secret, the digest of its kept copy is used. */
 async function withProof({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
   if (record.kind === "stdout" || record.proof || !secrets.isKept(entry.id)) return record;
   const kept = await secrets.readKept(entry.id).catch(() => undefined);
@@ -147,14 +145,14 @@ export function originOf({ id, profile, region, request_text, operation }: Entry
   return { entry: id, profile, region, serviceAccount: request.service_account_id };
 }
 
-/** Runs before a request that may return a secret, so that a delivery that would be refused prevents the request. */
+/** Runs before a request that may return a secret: if the delivery would be refused, the request is not sent. */
 export async function prepareOverwrite(
   bench: Overwriting,
   lease: EntryLease,
   destination: Destination,
   preparation: { readonly before: DestinationRecord | null; readonly isKept: boolean },
 ): Promise<DestinationRecord> {
-  // Without a machine id in the record, every machine would take the path for its own.
+  // Without a machine id, every machine would treat the recorded path as its own.
   bench.secrets.machine.make();
   const places = placesOf(destination.record);
   await assertAllowed(bench, lease, places);
@@ -162,7 +160,7 @@ export async function prepareOverwrite(
   return destination.prepare(lease.entry.id, { ...preparation, may: permission(bench, lease) });
 }
 
-/** @throws Failure if the entry's secret must not go to one of these places, whatever content they have */
+/** @throws Failure if the entry's secret must not go to one of these places, whatever their content */
 async function assertAllowed(bench: Overwriting, lease: EntryLease, places: readonly SingleRecord[]): Promise<void> {
   if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
   const lists = (await bench.secrets.allowed?.(lease.entry.profile)) ?? [];
@@ -174,7 +172,7 @@ async function assertAllowed(bench: Overwriting, lease: EntryLease, places: read
         meaning: "Nothing was sent.",
         hint: "Name another destination, or ask the owner of that list to add this destination.",
       });
-    // A destination that is opened by its name is on this machine; the entry records the machine that was meant.
+    // The opened destination is on this machine, but the entry may have recorded another machine for it.
     const asked = placesOf(lease.entry.destination);
     const named = [place, ...asked.filter((one) => isSamePlace(one, place))];
     if (isLocal(place) && !named.every((one) => isOfMachine(one, bench))) throw ofAnotherMachine(lease.entry.id, place);
@@ -187,10 +185,7 @@ async function assertAllowed(bench: Overwriting, lease: EntryLease, places: read
   }
 }
 
-/**
- * The part's record is signed here, so it must not allow a destination that the untrusted or foreign record of the
- * whole work may not use.
- */
+/** The step's new record is signed here, so it may only name destinations that the trusted record of the whole work may use. */
 export async function assertStepAllowed(
   bench: Overwriting,
   { parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">,
@@ -204,13 +199,13 @@ export async function assertStepAllowed(
         throw ofAnotherMachine(id, asked);
 }
 
-/** @throws Failure `auth` if one of the entries has no valid HMAC, because no work may follow from it */
+/** @throws Failure `auth` if one of the entries has no valid HMAC */
 export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, ids: readonly string[]): Promise<void> {
   const [forged] = await journal.untrusted(ids);
   if (forged !== undefined) throw untrusted(forged);
 }
 
-/** A record without a machine id was written on this machine, before its state folder had an id. */
+/** A record without a machine id was written here, before the state folder had an id. */
 function isOfMachine(place: SingleRecord, { secrets }: Pick<Overwriting, "secrets">): boolean {
   const id = "machine" in place ? place.machine : undefined;
   return id === undefined || id === secrets.machine.find();
@@ -235,7 +230,7 @@ export function untrusted(id: string): Failure {
   });
 }
 
-/** @throws Failure `pending` if an older unfinished entry of another item delivers to the same destination */
+/** @throws Failure `pending` if an older unfinished entry of another item will deliver to the same destination */
 async function assertFirst({ journal }: Overwriting, entry: Entry, places: readonly SingleRecord[]): Promise<void> {
   const lasting = places.filter(({ kind }) => kind !== "stdout" && kind !== "command");
   if (lasting.length === 0) return;
@@ -255,7 +250,6 @@ async function assertFirst({ journal }: Overwriting, entry: Entry, places: reado
   });
 }
 
-/** True if both records name the same place of the same machine. */
 export function isSameHere(one: SingleRecord, other: SingleRecord): boolean {
   if (!isSamePlace(one, other)) return false;
   const [here, there] = [one, other].map((place) => ("machine" in place ? place.machine : undefined));
@@ -267,7 +261,7 @@ function mayDeliver({ state, operation }: Entry): boolean {
   return state === "open" || state === "unknown" || state === "pending" || state === "undelivered";
 }
 
-/** The process remembers a permission, so that a retry does not read the journal again. */
+/** Permissions are cached, so that a retry does not read the journal again. */
 export function permission(bench: Overwriting, lease: Pick<EntryLease, "entry">): MayReplace {
   const permitted = new Set<string>();
   return async (at, found) => {
@@ -300,7 +294,7 @@ async function isReplaceable(
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
-/** The secret of a revoked client or key, of any item, is useless and may be replaced. */
+/** True if the destination has the secret of a revoked client or key, which may be replaced. */
 async function isRevoked(journal: Journal, isDelivered: (entry: Entry) => boolean): Promise<boolean> {
   const all = await journal.select({ all: true, archived: true });
   for (const { id, resource_id } of all.filter(isDelivered)) {
@@ -319,13 +313,13 @@ async function isAnyTrusted(journal: Journal, entries: readonly Entry[]): Promis
 
 const proofOf = (place: SingleRecord): string | undefined => ("proof" in place ? place.proof : undefined);
 
-/** An unreadable store that changed since this entry began to write gives no better evidence of integ's own write. */
+/** True if an unreadable store changed after this entry began to write: no better evidence of the write exists. */
 function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
   const proof = proofOf(place);
   return found.is === "hidden" && proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;
 }
 
-/** Collects entries of the policy item, and step by step those with the same parent, replacement, client or key. */
+/** @returns entries of the policy item, and those linked to them by parent, replacement, client or key */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);
   const visited = new Set<string>();

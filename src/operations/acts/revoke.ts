@@ -1,5 +1,5 @@
-// The act `revoke`: the only code that revokes a client or key, and only with grounds. The DELETE request may be
-// repeated (§4.2, RFC 9110 §9.2.2), and the journal always records whether one may have arrived.
+// The act `revoke`: the only code that revokes a client or key. A DELETE request may be repeated (§4.2, RFC 9110 §9.2.2),
+// and the journal always records whether one may have arrived.
 import type { AccessKey } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
@@ -15,17 +15,17 @@ import { send } from "./send.ts";
 
 export type RevocationGrounds =
   | { readonly kind: "named" }
-  /** A successor is in its place. `look` collects the evidence immediately before each request. */
+  /** `look` collects the evidence for the successor immediately before each request. */
   | { readonly kind: "replaced"; readonly look: () => Promise<Successor> }
-  /** The secret is lost, and a person agreed to the revocation, now or when the replacement began. */
+  /** A person agreed to the revocation, now or when the replacement began. */
   | { readonly kind: "secret_lost" };
 
 export interface Successor {
   readonly id: string;
   readonly proof: Proof | undefined;
-  /** Names of the destinations that lack the new secret. */
+  /** Destinations that lack the new secret. */
   readonly missing: readonly string[];
-  /** Names of the destinations that had the new secret and no longer have it. */
+  /** Destinations that had the new secret and lost it. */
   readonly lostFrom: readonly string[];
 }
 
@@ -37,18 +37,18 @@ interface RevocationAnswers {
 export interface RevocationOptions {
   readonly grounds: RevocationGrounds;
   readonly lease: EntryLease;
-  /** The service with the profile's new credential, instead of the workbench's service. */
+  /** Replaces the workbench's service, for example by one with the profile's new credential. */
   readonly service?: Service | undefined;
 }
 
 export interface Revocation<C extends keyof RevocationAnswers, R> extends RevocationOptions {
   readonly change: C;
   readonly id: string;
-  /** @returns a failure if the response does not show the revocation. @throws Failure if another request cannot show more */
+  /** @returns a failure if the response does not show the revocation. @throws Failure if a repeated request cannot help */
   readonly read: (answer: Attempt<RevocationAnswers[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
 }
 
-/** Repeats the request within `retryForMs`, and checks the grounds before each. @throws Failure of the last attempt */
+/** Repeats the request within `retryForMs`, and checks the grounds each time. @throws Failure of the last attempt */
 export async function revoke<C extends keyof RevocationAnswers, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
@@ -68,10 +68,10 @@ export async function revoke<C extends keyof RevocationAnswers, R>(
     if (!(end instanceof Failure)) return end;
     if (!isWithoutEffect(answer) && isOwn(lease.entry)) {
       const recorded = await recordOrWarn(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
-      // If the disk fails, nothing more is sent, and the service's failure is reported instead of the disk's.
+      // The service's failure is more useful than the disk's. Nothing more is sent.
       if (!recorded) throw end;
     }
-    // `send` has only noted `put_off_until`: the record makes other processes wait too.
+    // Saves the `put_off_until` that `send` has set, so that other processes wait too.
     else if (lease.entry.detail.put_off_until !== undefined) await recordOrWarn(bench, lease, {});
     earlier.push(answer);
     const delay = delayBeforeNext(bench, answer, { attempt: earlier.length, startedAt });
@@ -84,7 +84,7 @@ const isWithoutEffect = ({ kind }: Attempt<unknown>): boolean => kind === "refus
 
 const isOwn = ({ operation }: Entry): boolean => operation.endsWith(".revoke");
 
-/** Records before each request that integ may have revoked the credential, so that a later run does not blame another person. */
+/** Recorded before each request, so that a later run does not attribute integ's revocation to another person. */
 async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   const { operation, state, attempts, detail } = lease.entry;
   const isOfRotation = operation.endsWith(".rotate");
@@ -118,7 +118,7 @@ async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<
     );
 }
 
-/** A key that was found by its name and time may be another person's, so a person must name it before it is revoked. */
+/** A key found by name and time may be another person's, so a person must name it before it is revoked. */
 export function uncertainKeyFailure(entry: Entry): Failure {
   return entryFailure(entry, "secret_lost", `The key ${entry.resource_id} may be the one that ${entry.id} created.`, {
     meaning: "Nothing was revoked. Its name and time fit, and another person's key can look the same.",

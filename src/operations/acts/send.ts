@@ -1,5 +1,5 @@
-// The act `send`: the only code that sends a request that changes the account. A sent request cannot be taken back, so
-// this act checks the evidence immediately before it sends.
+// The act `send`: the only code that sends a request that changes the account. It checks the evidence immediately
+// before the request.
 import type { AccessKey, SecretAnswer } from "../../api/access-keys.ts";
 import { type Attempt, requestIdOf, retryAfterOf } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
@@ -19,7 +19,6 @@ interface Answers {
   readonly "revoke key": AccessKey;
 }
 
-/** A creation sends the entry's own bytes and key; the other changes name a client or key. */
 const requests: {
   readonly [K in keyof Answers]: (service: Service, entry: Entry, id: string) => Promise<Attempt<Answers[K]>>;
 } = {
@@ -30,12 +29,12 @@ const requests: {
   "revoke key": ({ accessKeys }, _entry, id) => accessKeys.revoke(id),
 };
 
-/** A response's clock offset is valid for the start of an entry only if this process sent the entry's first request. */
+/** Only the process that sent an entry's first request may record a response's clock offset for it. */
 const startedLeases = new WeakSet<EntryLease>();
 
 const maxRequestIds = 100;
 
-/** Keeps the response even after Ctrl-C. The entry's next record has the response's request id and clock offset. */
+/** Keeps the response even after Ctrl-C, and adds its request id and clock offset to the entry's next record. */
 export async function send<K extends keyof Answers>(
   bench: Workbench,
   lease: EntryLease,

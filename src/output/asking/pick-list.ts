@@ -11,23 +11,23 @@ export interface Choice {
 
 export interface PickList {
   readonly question: string;
-  /** At least one choice, the likeliest first. */
+  /** Not empty; the likeliest first. */
   readonly choices: readonly Choice[];
   /** Label of a last row for entering another value; absent if the choices are complete. */
   readonly other?: string;
 }
 
-/** `values` are in the list's order; `isOther` is true if the user chose the row `other`. */
+/** Values are in the list's order; `isOther`: the user chose the row `other`. */
 export interface Picked {
   readonly values: readonly string[];
   readonly isOther: boolean;
 }
 
 /** Lists with at least this many rows can be searched. */
-const searchedFrom = 11;
+const searchMinimum = 11;
 const rowsShown = 10;
 /** A longer label would fill the screen. */
-const longestLabel = 200;
+const maxLabelLength = 200;
 /** Cannot collide with the keys of choices, which are numbers. */
 const otherKey = "other";
 
@@ -37,23 +37,23 @@ interface Option {
   readonly hint?: string;
 }
 
-/** The first choice is preselected. Typing searches a long list. */
+/** Preselects the first choice. Typing searches a long list. */
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isPlain)
     return pickedOf(list, [await (await import("./plain.ts")).plainPick(context, plainList(list))]);
   const { autocomplete, select } = await import("@clack/prompts");
-  // Clack would show the hint on the active row only, but hints distinguish the rows.
+  // Clack shows hints on the active row only, but they distinguish the rows.
   const options = optionsOf(list).map(({ hint, label, ...option }) => ({ ...option, label: withHint(label, hint) }));
   const shown = { message: isolated(visibleText(list.question)), options, maxItems: rowsShown };
   const key = await askOnTerminal(context, (streams) =>
-    options.length < searchedFrom
+    options.length < searchMinimum
       ? select({ ...streams, ...shown })
       : autocomplete({ ...streams, ...shown, filter: fits, validate: noMatchMessage }),
   );
   return pickedOf(list, [key]);
 }
 
-/** Space toggles a choice, and typing searches. `chosen` are the preselected choices. */
+/** Space toggles a choice, typing searches. @param chosen the preselected choices */
 export async function pickSome(
   context: PromptContext,
   { chosen, ...list }: PickList & { readonly chosen: readonly string[] },
@@ -67,10 +67,10 @@ export async function pickSome(
   const options = optionsOf(list);
   let hasBegun = false;
   const keys = await askOnTerminal(context, (streams) =>
-    // Clack's `multiselect` marks the active row by color only; this prompt also shows its hint.
+    // Clack's `multiselect` marks the active row by color only.
     autocompleteMultiselect({
       ...streams,
-      // Clack writes `1 items selected`, so its output is corrected.
+      // Corrects Clack's `1 items selected`.
       output: Object.assign(Object.create(streams.output) as Writable, {
         write: (text: string) => streams.output.write(text.replace(/(?<!\d)1 items/, "1 item")),
       }),
@@ -78,10 +78,10 @@ export async function pickSome(
       maxItems: rowsShown,
       required: true,
       filter: fits,
-      // Clack activates the row of the last initial value, which must be the first choice.
+      // Clack activates the last initial value, which must be the first choice.
       initialValues: keysOf(list.choices, chosen).reverse(),
       options() {
-        // Otherwise, Space would be search text until the user presses an arrow key.
+        // Space is search text until an arrow key is pressed.
         if (!hasBegun) this.isNavigating = true;
         hasBegun = true;
         return options;
@@ -110,19 +110,19 @@ function keysOf(choices: readonly Choice[], values: readonly string[]): string[]
 }
 
 function labelOf(text: string): string {
-  return isolated(shortened(visibleText(text), longestLabel));
+  return isolated(shortened(visibleText(text), maxLabelLength));
 }
 
-/** The row `other` always matches, so that a search cannot hide it. */
+/** A search cannot hide the row `other`. */
 function fits(
   search: string,
   { value, label = "", hint = "" }: { value: string; label?: string; hint?: string },
 ): boolean {
-  const wanted = search.trim().toLowerCase();
-  return value === otherKey || `${label} ${hint}`.toLowerCase().includes(wanted);
+  const searchText = search.trim().toLowerCase();
+  return value === otherKey || `${label} ${hint}`.toLowerCase().includes(searchText);
 }
 
-/** Clack shows this message for Enter if no choice matches the search. */
+/** For Enter if no choice matches the search. */
 function noMatchMessage(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }

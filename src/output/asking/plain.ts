@@ -62,7 +62,7 @@ export async function plainYesOrNo(
   });
 }
 
-/** Returns undefined if the answer must be hidden and the terminal cannot hide it. */
+/** @returns undefined if the terminal cannot hide the answer */
 export async function plainText(
   context: PromptContext,
   { question, hidden = false, validate }: Question & { readonly question: string },
@@ -114,7 +114,7 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
   }
 }
 
-/** Matches the escape sequences of arrow keys and pastes. */
+/** Escape sequences of arrow keys and pastes. */
 const sequence = /\u001b(?:\[[\d;?]*[A-Za-z~]|O[A-Za-z])/g;
 const [enter, newLine, interrupt, endOfInput, backspace, erase, eraseLine] = "\r\n\u0003\u0004\b\u007f\u0015";
 
@@ -150,7 +150,7 @@ export interface PlainList {
 }
 
 /** A list prints at most this many rows; the user finds the others by typing a part of their label. */
-const mostListed = 20;
+const maxListed = 20;
 
 export function plainPick(context: PromptContext, list: PlainList): Promise<string> {
   printList(context, list);
@@ -167,8 +167,8 @@ export function plainPickSome(
 ): Promise<readonly string[]> {
   printList(context, list);
   const numbers = list.options.flatMap(({ key }, index) => (chosen.includes(key) ? [index + 1] : []));
-  const enterMeans = numbers.length === 0 ? "" : ` (default: ${numbers.join(" ")})`;
-  const prompt = `Type numbers from 1 to ${list.options.length} with spaces between them${enterMeans}:`;
+  const defaultNote = numbers.length === 0 ? "" : ` (default: ${numbers.join(" ")})`;
+  const prompt = `Type numbers from 1 to ${list.options.length} with spaces between them${defaultNote}:`;
   return askUntil(context, { first: prompt, again: prompt }, (answer) => {
     const words = answer.split(/[\s,]+/).filter((word) => word !== "");
     if (words.length === 0) {
@@ -188,9 +188,10 @@ function optionOf({ options }: PlainList, answer: string): PlainOption | undefin
 
 /** Prints the options that contain the answer; without any, prints that the answer is invalid. */
 function refuse(context: PromptContext, list: PlainList, answer: string): undefined {
-  const wanted = answer.toLowerCase();
-  const isFound = ({ label }: PlainOption): boolean => !/^\d+$/.test(answer) && label.toLowerCase().includes(wanted);
-  const lines = numbered(list).filter((_line, index) => isFound(list.options[index]!));
+  const searchText = answer.toLowerCase();
+  const matches = ({ label }: PlainOption): boolean =>
+    !/^\d+$/.test(answer) && label.toLowerCase().includes(searchText);
+  const lines = numbered(list).filter((_line, index) => matches(list.options[index]!));
   const quotedAnswer = `"${visibleText(answer)}"`;
   context.terminal.writeErr(
     lines.length === 0 ? `Invalid choice ${quotedAnswer}.\n` : `These contain ${quotedAnswer}:\n${listed(lines)}`,
@@ -204,9 +205,9 @@ function numbered({ options }: PlainList): string[] {
 }
 
 function listed(lines: readonly string[]): string {
-  const more = lines.length - mostListed;
+  const more = lines.length - maxListed;
   const rest = more > 0 ? [`  … and ${more} more: type a part of a name to list those that have it`] : [];
-  return [...lines.slice(0, mostListed), ...rest].map((line) => `${line}\n`).join("");
+  return [...lines.slice(0, maxListed), ...rest].map((line) => `${line}\n`).join("");
 }
 
 function printList({ terminal }: PromptContext, list: PlainList): void {

@@ -61,8 +61,8 @@ export async function askOnTerminal<T>(
   }
 }
 
-/** integ waits this long before it shows a confirmation, and discards keys typed until then. */
-const typedAheadMs = 50;
+/** Keys that are typed before a confirmation, or this soon, are discarded. */
+const typeAheadMs = 50;
 
 /** Discards keys typed before a confirmation, which must not answer it. Ctrl-C among them ends the command. */
 export async function discardTypedAhead({ terminal: { stdin } }: PromptContext): Promise<void> {
@@ -73,7 +73,7 @@ export async function discardTypedAhead({ terminal: { stdin } }: PromptContext):
   };
   stdin.setRawMode?.(true);
   stdin.on("data", discard).resume();
-  await new Promise((resolve) => setTimeout(resolve, typedAheadMs));
+  await new Promise((resolve) => setTimeout(resolve, typeAheadMs));
   stdin.off("data", discard).pause();
   stdin.setRawMode?.(false);
   if (isInterrupted) throw canceled();
@@ -81,7 +81,7 @@ export async function discardTypedAhead({ terminal: { stdin } }: PromptContext):
 
 export interface Question {
   readonly hidden?: boolean;
-  /** Returns the reason why an answer is invalid, or undefined. */
+  /** @returns why an answer is invalid, or undefined */
   readonly validate?: (answer: string) => string | undefined;
 }
 

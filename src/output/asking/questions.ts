@@ -6,25 +6,25 @@ import type { PromptContext, Question } from "./prompts.ts";
 import { type NextStep, flags } from "../../next-step.ts";
 
 export interface AskOptions extends Question {
-  /** The option that gives the same answer, such as `--scope <scope>`. */
+  /** The equivalent option, such as `--scope <scope>`. */
   readonly flag?: string;
 }
 
 export interface PickOptions {
-  /** Known values, the likeliest first. Without known values, integ asks for `other` immediately. */
+  /** The likeliest first; if empty, integ asks for `other` immediately. */
   readonly choices: readonly Choice[];
   /** Option or argument that gives the same answer. */
   readonly flag: string;
   /** True if another question with the same flag follows, whose answer becomes the flag's value. */
   readonly isFirst?: true;
-  /** Allows other values: the label of the list's last row, and the question for the text. */
+  /** Allows other values: label of the last row, and the question for the text. */
   readonly other?: { readonly label: string; readonly question: string; readonly validate?: Question["validate"] };
 }
 
 export interface Questions {
-  /** True if stdin and stderr are terminals, without `--no-input` and outside CI. */
+  /** Stdin and stderr are terminals, without `--no-input` and outside CI. */
   readonly interactive: boolean;
-  /** True if stdout is a terminal, where the user reads the result. */
+  /** Stdout is a terminal, where the user reads the result. */
   readonly isScreen: boolean;
   /** Command-line words that repeat the answers so far; a hidden answer contributes only its flag. */
   readonly answered: readonly string[];
@@ -34,11 +34,11 @@ export interface Questions {
    * @throws Failure `usage` if integ may not ask, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of input
    */
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
-  /** The answer is not empty. @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm` */
+  /** @returns a text that is not empty. @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm` */
   ask(question: string, options?: AskOptions): Promise<string>;
   pick(question: string, options: PickOptions): Promise<string>;
   /**
-   * Asks for one or more values without duplicates. `chosen` preselects values; `split` splits typed text into values.
+   * Asks for values without duplicates. `chosen` preselects values; `split` splits typed text.
    * @throws Failure as `ask`
    */
   pickSome(
@@ -55,7 +55,7 @@ export interface QuestionOptions {
   readonly terminal: Terminal;
   readonly noInput: boolean;
   readonly yes: boolean;
-  /** An abort ends the current question, which throws the signal's reason. */
+  /** Ends the current question, which throws the reason. */
   readonly interruption?: AbortSignal;
 }
 

@@ -4,7 +4,7 @@ import type { RowPage } from "../row-page.ts";
 import { visibleText } from "../visible-text.ts";
 import type { Column } from "./format.ts";
 
-/** A string is text, null is `null`, and undefined is a missing field. Other values keep their JSON text. */
+/** Undefined is a missing field. Values other than strings and null keep their JSON text. */
 export type Cell = string | null | undefined | JsonText;
 
 export function cellOf(value: JsonText | undefined): Cell {
@@ -40,12 +40,12 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
   }
   return fields.map((field) => {
     const documented = columns.find((column) => column.path === field.steps.join("."));
-    // Programs expect the field under the requested name.
+    // Under the requested name, as programs expect.
     return { ...withKind({ ...(documented ?? { path: field.name, heading: field.name }), field }), path: field.name };
   });
 }
 
-/** An `active` status after its expiry is shown as `expired`. JSON and CSV keep the service's status. */
+/** Shows `active` after its expiry as `expired`. JSON and CSV keep the service's status. */
 export function statusCell(
   value: JsonText | undefined,
   { column, row, nowMs }: { readonly column: CellColumn; readonly row: JsonText; readonly nowMs: number },

@@ -5,14 +5,14 @@ import { shortened, visibleText } from "../visible-text.ts";
 import { type Cell, type CellColumn, cellColumns, cellOf } from "./cells.ts";
 import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** A spreadsheet runs a text that starts with one of these characters as a formula; a sign may be full-width. */
+/** A spreadsheet runs text that starts like this as a formula; signs may be full-width. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
 /** Fast path: most cells need neither a `'` nor quotation marks. */
 const plain = /^[\w][^",\r\n]*$/;
 /** Limits of the note about undocumented fields: names kept in memory, and length of the text. */
-const mostExtras = 1000;
-const longestNote = 400;
+const maxExtraFields = 1000;
+const maxNoteLength = 400;
 
 interface LineStyle {
   /** True if the text must not get a leading `'`. */
@@ -21,8 +21,8 @@ interface LineStyle {
 }
 
 /**
- * A line ends with CRLF. Text that a spreadsheet would run gets a leading `'`; numbers and nested values keep their
- * JSON text. A single empty cell is quoted, because readers skip empty lines.
+ * Ends with CRLF. Text that a spreadsheet would run gets a leading `'`; numbers and nested values keep their JSON text. A single
+ * empty cell is quoted, because readers skip empty lines.
  */
 export function csvLine(cells: readonly Cell[], style: LineStyle = {}): string {
   if (cells.length === 1 && (cells[0] === "" || cells[0] === null || cells[0] === undefined)) return '""\r\n';
@@ -40,15 +40,15 @@ function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle)
 
 /** RFC 4180 CSV that is safe to open in a spreadsheet. */
 export const csv: Formatter = {
-  /** A resource has a header and a line with the documented fields, or with all fields if none are documented. */
+  /** A header, and a line with the documented fields, or all if none are documented. */
   resource(text, { view, target }) {
     const row = JsonText.of(text).parts();
     const documented = cellColumns(view.columns, target.fields);
     const extras = new ExtraFields(documented);
     if (target.fields === undefined) extras.collect(row.names);
     if (documented.length > 0) extras.reportTo(target.note);
-    const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
-    // A receipt contains a one-time secret, which an added `'` would make invalid.
+    const columns = documented.length > 0 ? documented : extras.names.map(keyColumn);
+    // A `'` would make a one-time secret invalid.
     const isExact = view.secretField !== undefined;
     const { isTerminal } = target;
     const cells = valuesAt(row, fieldsOf(columns)).map(cellOf);
@@ -57,7 +57,7 @@ export const csv: Formatter = {
   list: csvList,
 };
 
-/** A list has a header even without rows. One note names the fields that have no column. */
+/** Has a header even without rows. One note names fields without a column. */
 function csvList(view: ListView, target: ListTarget): PageWriter {
   const columns = cellColumns(view.columns, target.fields);
   const chosen = new ChosenFields(target.fields);
@@ -73,7 +73,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
   return {
     async page(page) {
-      // The header is written with the first row, so that a run resumed after zero rows writes it too.
+      // With the first row, so that a run resumed after zero rows writes the header too.
       if (page.length === 0) return;
       let text = header;
       for (const row of page) {
@@ -93,7 +93,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
 }
 
-function wholeKey(key: string): CellColumn {
+function keyColumn(key: string): CellColumn {
   return { path: key, heading: key, field: { name: key, steps: [key] } };
 }
 
@@ -121,7 +121,7 @@ class ExtraFields {
     if (names === this.#before) return;
     this.#before = names;
     for (const key of names) {
-      if (this.#known.has(key) || this.names.length >= mostExtras) continue;
+      if (this.#known.has(key) || this.names.length >= maxExtraFields) continue;
       // Copies the name, because the original string would keep its page in memory.
       const name = Buffer.from(key).toString();
       this.#known.add(name);
@@ -131,7 +131,7 @@ class ExtraFields {
 
   reportTo(note: (text: string) => void): void {
     if (this.names.length === 0) return;
-    const names = shortened(this.names.map(visibleText).join(", "), longestNote);
+    const names = shortened(this.names.map(visibleText).join(", "), maxNoteLength);
     note(`Not in the CSV: ${names}. Choose columns with ${flags.fields}.`);
   }
 }

@@ -79,7 +79,7 @@ function rowOf(row: JsonText, columns: readonly CellColumn[]): string {
     const { heading, kind } = columns[index]!;
     const text = escaped(personCell(cellOf(value), { kind, time: (iso) => iso }));
     const short = kind === "word" || kind === "status" ? ` class="short"` : "";
-    // Lines break between date and time, not within them.
+    // Allows a line break between date and time.
     const shown = text.replace(/^(\d{4}-\d\d-\d\d)(T[\w:.+-]+)$/, "<span>$1</span><span>$2</span>");
     return `<td data-name="${escaped(heading)}"${short}>${shown}</td>`;
   });
@@ -99,7 +99,7 @@ function escaped(text: string): string {
 }
 
 const [width, left, lineHeight] = [1000, 220, 18];
-const longestName = 28;
+const maxNameLength = 28;
 /** A picture with more bars would not fit on a printed page. */
 const barsOfPicture = 30;
 
@@ -113,7 +113,7 @@ interface Lifetime {
 
 const colors = { valid: "#2e6f40", "without an expiry": "#8a6d00", expired: "#b3261e", "not active": "#8c8c8c" };
 
-// Browsers do not print backgrounds, so the legend uses colored characters instead of boxes.
+// Colored characters, because browsers do not print backgrounds.
 const legend = `<p>${Object.entries(colors)
   .map(([words, color]) => `<b style="color:${color}">■</b> ${words}`)
   .join(" &nbsp; ")}</p>`;
@@ -135,7 +135,7 @@ function lifetimesIn(row: JsonText): Lifetime[] {
   return hasNone ? [] : [{ name: text("name") || text("id"), status: text("status"), from, until }];
 }
 
-/** A bar reaches from creation to expiry; without an expiry, it reaches the right edge. */
+/** From creation to expiry, else to the right edge. */
 function timeline(lifetimes: readonly Lifetime[], nowMs: number): string {
   if (lifetimes.length === 0) return "";
   const first = Math.min(...lifetimes.map(({ from }) => from), nowMs);
@@ -147,7 +147,7 @@ function timeline(lifetimes: readonly Lifetime[], nowMs: number): string {
     const y = (index % barsOfPicture) * lineHeight + 24;
     const color = colors[stateOf(lifetime, nowMs)];
     const letters = [...name];
-    const label = letters.length > longestName ? `${letters.slice(0, longestName - 1).join("")}…` : name;
+    const label = letters.length > maxNameLength ? `${letters.slice(0, maxNameLength - 1).join("")}…` : name;
     const words = Number.isNaN(until) ? "without an expiry" : `until ${day(until)}`;
     return `<text x="0" y="${y + 10}">${escaped(label)}</text><rect x="${x.toFixed(1)}" y="${y}" width="${Math.max(2, end - x).toFixed(1)}" height="10" fill="${color}"><title>${escaped(name)}: from ${day(from)}, ${words}${status && `, ${escaped(status)}`}</title></rect>`;
   });

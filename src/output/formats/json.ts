@@ -1,11 +1,11 @@
-// JSON is indented at a terminal and compact elsewhere. Without `--fields`, programs get the response's own bytes.
+// JSON, indented at a terminal. Without `--fields`, programs get the response's own bytes.
 import { JsonText } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
 import { joinedRows } from "../row-page.ts";
 import { visibleJson } from "../visible-text.ts";
 import type { Formatter, ListEnd, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** A list is the envelope of §2.1, closed only at its end, so that an incomplete list never parses. */
+/** A list's envelope (§2.1) is closed only at its end, so that an incomplete list never parses. */
 export const json: Formatter = {
   resource(text, { target }) {
     const chosen = projected(JsonText.of(text), target.fields);
@@ -15,7 +15,7 @@ export const json: Formatter = {
     const chosen = projected(JsonText.of(text), target.fields);
     const isFirst = target.receiptsBefore === 0;
     if (!target.isTerminal) return (isFirst ? '{"object":"list","receipts":[' : ",") + chosen;
-    // A terminal shows complete lines only, so the comma precedes the next item.
+    // A terminal shows complete lines only.
     const before = isFirst ? '{\n  "object": "list",\n  "receipts": [\n' : "    ,\n";
     return `${before}${visibleJson(`    ${JsonText.of(chosen).indented(2)}`)}\n`;
   },
@@ -66,10 +66,7 @@ function compactList(
   };
 }
 
-/**
- * A terminal shows complete lines only, so the last row waits for the next page or the end, which decides whether a
- * comma follows.
- */
+/** The last row waits for the next page or the end, which decides if a comma ends its line. */
 function indentedList(view: ListView, { sink, fields, receiptsBefore, reportMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';

@@ -5,12 +5,9 @@ export const gap = 2;
 
 export interface WidthRange {
   readonly width: number;
-  /** Minimum width; an id needs its whole width. */
+  /** An id needs its whole width. */
   readonly least: number;
-  /**
-   * If a row does not fit, `away` columns are omitted, then `below` columns move below the row. If the `block` columns
-   * still do not fit, each row becomes a block.
-   */
+  /** In this order: omit `away` columns, move `below` columns below the row, make each row a block. */
   readonly otherwise: "block" | "below" | "away";
 }
 
@@ -23,15 +20,15 @@ export type Layout =
     }
   | { readonly kind: "blocks" };
 
-/** Minimum width of a text column, unless its text is shorter. */
+/** For text columns with longer texts. */
 export const narrowest = 16;
 
 /** A narrower sentence is harder to read than a block. */
 export const narrowestSentence = 24;
 
 /**
- * First the widest text columns shrink. Then optional columns are omitted or move below the row, details first, from
- * the right. Columns that cannot be cut stay whole: if they do not fit into `room`, each row becomes a block.
+ * Shrinks the widest text columns; then omits or moves optional columns, details first, from the right. Other columns stay whole:
+ * if they do not fit into `room`, each row becomes a block.
  */
 export function layoutOf(
   ranges: readonly WidthRange[],
@@ -54,7 +51,7 @@ export function layoutOf(
   return { kind: "rows", shown, widths, below };
 }
 
-/** Among equally wide columns, the rightmost shrinks first. */
+/** Of equally wide columns, shrinks the rightmost first. */
 function shrink(widths: number[], { least, room }: { readonly least: readonly number[]; readonly room: number }): void {
   for (let excess = total(widths) - room; excess > 0; ) {
     const shrinkable = [...widths.keys()].filter((index) => (widths[index] ?? 0) > (least[index] ?? 0));
@@ -80,7 +77,7 @@ function total(widths: readonly number[]): number {
 }
 
 export interface Wrapping {
-  /** Number of columns; undefined disables wrapping. */
+  /** Columns; undefined: no wrapping. */
   readonly width?: number | undefined;
   readonly margin?: string;
 }
@@ -127,12 +124,12 @@ const command = new RegExp(
   String.raw`\b(?:integ|gh|kubectl|vault)(?: (?!-)${value}){0,3}(?: (?:--?[a-z][\w-]*(?:[ =](?!-)${value})?|(?=\S*[\d_/<>'=@-]|\S+\.\w)${value}))*|--[a-z][\w-]* (?=\S*[\d_/,<])${value}`,
   "g",
 );
-const joint = "\u0000";
+const separator = "\u0000";
 
-/** A command is one word, because users could not copy a broken command. */
+/** Keeps a command in one piece for copying. */
 function wordsOf(text: string): string[] {
   const [, prose = text, last] = /^(.*:) (integ [^,]*[^,.])$/.exec(text) ?? [];
-  const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", joint));
-  const words = joined.split(" ").map((word) => word.replaceAll(joint, " "));
+  const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", separator));
+  const words = joined.split(" ").map((word) => word.replaceAll(separator, " "));
   return last === undefined ? words : [...words, last];
 }

@@ -1,4 +1,4 @@
-// Prints GitHub Markdown tables, and escapes text that has a meaning in Markdown or HTML.
+// GitHub Markdown tables. Escapes text with a meaning in Markdown or HTML.
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";
@@ -40,9 +40,9 @@ function columnsOf(page: RowPage, view: Pick<ListView, "columns">, { fields }: L
 
 function cells(row: JsonText, columns: readonly CellColumn[]): string[] {
   const fields = columns.map(({ field }) => field);
-  const asIs = (iso: string): string => iso;
+  const identity = (iso: string): string => iso;
   return valuesAt(row.parts(), fields).map((value, index) => {
-    const text = personCell(cellOf(value), { kind: columns[index]!.kind, time: asIs });
+    const text = personCell(cellOf(value), { kind: columns[index]!.kind, time: identity });
     return columns[index]!.kind === "command" && text !== "-" ? code(text) : escaped(text);
   });
 }
@@ -54,7 +54,7 @@ function line(texts: readonly string[]): string {
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;" };
 
 function escaped(text: string): string {
-  // A single pass is needed, because the entity of `@` contains `#`, which is escaped too.
+  // In a single pass: the entity of `@` contains `#`.
   return text.replaceAll(/[&<>@\\`*_[\]|~!#]/g, (sign) => entities[sign] ?? `\\${sign}`);
 }
 

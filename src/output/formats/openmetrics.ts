@@ -1,11 +1,10 @@
-// OpenMetrics 1.0 for the textfile collector of a monitoring agent. A row is a sample; the rows of one metric must be
-// adjacent.
+// OpenMetrics 1.0 for the textfile collector of a monitoring agent. A row is a sample; rows of a metric are adjacent.
 import { JsonText } from "../../api/json/json-text.ts";
 import { visibleText } from "../visible-text.ts";
 import type { Formatter } from "./format.ts";
 
 export interface Sample {
-  /** The name ends with the unit, if any, such as `_seconds`. */
+  /** Ends with its unit, such as `_seconds`. */
   readonly metric: string;
   readonly help: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -42,7 +41,7 @@ function lineOf({ metric, labels = {}, value }: Sample): string {
   return `${metric}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
 }
 
-/** Label values can contain the service's text, and a terminal may show them. */
+/** A terminal may show the service's text in labels. */
 function escaped(label: string): string {
   return visibleText(label).replaceAll("\\", "\\\\").replaceAll('"', '\\"');
 }

@@ -1,4 +1,4 @@
-// Prints findings as SARIF 2.1.0 for code scanning.
+// SARIF 2.1.0 for code scanning.
 import { createHash } from "node:crypto";
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Formatter } from "./format.ts";
@@ -62,7 +62,7 @@ function resultOf(row: JsonText) {
     message: { text: [text("message"), remedy].filter(Boolean).join(". Next: ") },
     locations: [
       {
-        // Code scanning requires a file, but a credential only has a name.
+        // Code scanning requires a file.
         physicalLocation: {
           artifactLocation: { uri: `credentials/${encodeURIComponent(about)}` },
           region: { startLine: 1 },
@@ -70,7 +70,7 @@ function resultOf(row: JsonText) {
         logicalLocations: [{ name: about, kind: "resource" }],
       },
     ],
-    // Without `primaryLocationLineHash`, code scanning computes a digest from the file, which does not exist.
+    // Else code scanning computes a digest from the file, which does not exist.
     partialFingerprints: { "findingId/v1": id, primaryLocationLineHash: digestOf(ruleId, id) },
   };
 }

@@ -18,19 +18,16 @@ import {
 } from "./layout.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownResource } from "./format.ts";
 
-/** Lists are fitted to a terminal and uncut in a pipe; resources are never cut. */
+/** A terminal fits lists; resources, and lists in a pipe, are uncut. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
 
-/** Most tables contain only ASCII and do not need this module. */
+/** Loaded only for text outside ASCII. */
 const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
 /** Labels of the column kinds that a terminal prints below the row. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
-/**
- * The first page sets the column widths. At a terminal, later cells are cut to these widths; ids are never cut, and
- * sentences wrap.
- */
+/** The first page sets the column widths. A terminal cuts later cells, except ids, and wraps sentences. */
 class TableList implements PageWriter {
   readonly #columns: readonly CellColumn[];
   readonly #below: readonly CellColumn[];
@@ -69,7 +66,7 @@ class TableList implements PageWriter {
       if (!rows.every((cells) => cells.every(isAscii))) this.#measure = await unicodeWidth();
     let text = this.#layout === undefined ? await this.#begin(rows) : "";
     const steps = this.#below.length === 0 ? [] : rows.map((cells) => this.#steps(cells.slice(this.#columns.length)));
-    // Adjacent rows with the same step show the step once, below the last row.
+    // Shows the step of adjacent rows once, below the last.
     for (const [index, cells] of rows.entries())
       text += this.#shown(cells) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
     await this.#target.sink.write(text);
@@ -113,19 +110,20 @@ class TableList implements PageWriter {
         Math.max(least, this.#measure.of(headings[index] ?? "")),
       );
     });
-    const useful = [...columns.keys()].filter((index) => !this.#isRedundant(index, cells));
+    const nonRedundant = [...columns.keys()].filter((index) => !this.#isRedundant(index, cells));
     this.#layout = target.isTerminal
-      ? layoutOf(widthRangesOf(columns, widest), { room: target.width, of: useful })
+      ? layoutOf(widthRangesOf(columns, widest), { room: target.width, of: nonRedundant })
       : { kind: "rows", shown: [...columns.keys()], widths: widest, below: [] };
     this.#headings = headings;
     const layout = this.#layout;
-    const isSeen = (index: number): boolean =>
+    const isShown = (index: number): boolean =>
       layout.kind === "blocks" || [...layout.shown, ...layout.below].includes(index);
     const hidden = (layout.kind === "blocks" ? [] : columns).flatMap(({ field }, index) => {
       const [value = "-"] = cells.map((row) => row[index]);
       const name = visibleText(field.name);
-      if (!useful.includes(index)) return value === "-" ? [] : [{ name, words: `${name} (${value} in every row)` }];
-      return isSeen(index) || cells.every((row) => row[index] === "-") ? [] : [{ name, words: `${name} (no space)` }];
+      if (!nonRedundant.includes(index))
+        return value === "-" ? [] : [{ name, words: `${name} (${value} in every row)` }];
+      return isShown(index) || cells.every((row) => row[index] === "-") ? [] : [{ name, words: `${name} (no space)` }];
     });
     if (hidden.length > 0) {
       const choice = [flags.fields, [columns[0]!.field.name, ...hidden.map(({ name }) => name)].join(",")].join(" ");
@@ -152,7 +150,7 @@ class TableList implements PageWriter {
     return this.#line(cells, { layout, isHeading: false }) + this.#rest(cells, layout.below);
   }
 
-  /** Columns that did not fit into the row are printed uncut, each with its name. */
+  /** Prints the columns without space, uncut and with their names. */
   #rest(cells: readonly string[], below: readonly number[]): string {
     const nonempty = below.filter((index) => cells[index] !== "-");
     if (nonempty.length === 0) return "";
@@ -182,7 +180,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** `cells` are the texts of the shown columns. */
+  /** @param cells of the shown columns */
   #aligned(
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
@@ -203,7 +201,7 @@ class TableList implements PageWriter {
     return wrapped(cell, { width }).split("\n");
   }
 
-  /** A block has a line for each heading and value. A value that does not fit is printed below its heading. */
+  /** A line for each heading and value. A long value is below its heading. */
   #block(cells: readonly string[]): string {
     const headings = this.#headings;
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
@@ -217,14 +215,14 @@ class TableList implements PageWriter {
       const fits = indent + this.#measure.of(cell) <= this.#target.width;
       const lines = fits
         ? " ".repeat(indent - this.#measure.of(heading)) + value
-        : `\n${this.#columns[index]?.kind === "id" ? this.#ownLine(value, cell) : isolated(wrapped(cell, { width: this.#target.width, margin: "  " }))}`;
+        : `\n${this.#columns[index]?.kind === "id" ? this.#lineBelow(value, cell) : isolated(wrapped(cell, { width: this.#target.width, margin: "  " }))}`;
       text += `${label}${lines}\n`;
     }
     return text;
   }
 
   /** Omits the margin if the margin alone makes an id too long for the line. */
-  #ownLine(value: string, cell: string): string {
+  #lineBelow(value: string, cell: string): string {
     return (this.#measure.of(cell) + gap > this.#target.width ? "" : " ".repeat(gap)) + value;
   }
 
@@ -256,7 +254,7 @@ function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]
   });
 }
 
-/** Users copy ids, and words may begin alike, so these kinds are never cut. */
+/** Never cut: users copy ids, and words may begin alike. */
 function isWhole(kind: CellColumn["kind"]): boolean {
   return kind === "id" || kind === "word" || kind === "status";
 }

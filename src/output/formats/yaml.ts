@@ -1,4 +1,4 @@
-// Converts JSON to block-style YAML without changing numbers.
+// Block-style YAML from JSON, with unchanged numbers.
 import { stringify, type ScalarTag } from "yaml";
 import { JsonText } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
@@ -15,7 +15,7 @@ export const yaml = {
   list: yamlList,
 } satisfies Formatter;
 
-/** A list is the envelope of §2.1, with rows printed as they arrive. A failed list lacks the last two keys. */
+/** A list is the envelope of §2.1; a failed list lacks the last two keys. */
 function yamlList(
   view: ListView,
   { sink, fields, rowsBefore = 0, receiptsBefore, reportMissing }: ListTarget,
@@ -41,14 +41,11 @@ function yamlList(
   };
 }
 
-/** Each scalar is one line, so indenting every line indents the items. */
+/** Indents every line, because scalars are single lines. */
 const sequenceItems = (values: readonly JsonText[]): string =>
   yamlOf(values.map((row) => withScalars(row))).replaceAll(/^(?=.)/gm, "  ");
 
-/**
- * Keeps a scalar's text. The yaml package would round long numbers, and would leave `=`, `<<` and U+2028 without
- * quotes, which YAML 1.1 parsers misread.
- */
+/** The yaml package rounds long numbers, and leaves `=`, `<<` and U+2028 without quotes, which YAML 1.1 parsers misread. */
 const verbatim: ScalarTag = {
   tag: "tag:yaml.org,2002:str",
   default: true,
@@ -57,7 +54,7 @@ const verbatim: ScalarTag = {
   stringify: ({ value }) => value as string,
 };
 
-/** `value` must come from `withScalars`. */
+/** @param value from `withScalars` */
 const yamlOf = (value: unknown): string =>
   stringify(value, {
     schema: "failsafe",

@@ -16,7 +16,7 @@ import { AccessKeyCreation, AccessKeyRotation, SecretExchange } from "../request
 import * as schemas from "./schemas.ts";
 import { issuerPath } from "../token-endpoint.ts";
 
-/** The contract's label and informational version (§9 rule 4). */
+/** Label and informational version (§9 rule 4). */
 const label = "2026-08-05";
 const informationVersion = "1.0.0";
 
@@ -26,7 +26,7 @@ const organization: JsonObject = {
   required: true,
   description: "The organization.",
   schema: { type: "string", format: "uuid" },
-  ...choice("The document shows it for the creation of keys; the sandbox requires it for every operation."),
+  ...choice("The document shows this header for the creation of keys; the sandbox requires it for every operation."),
 };
 
 const keyId = pathParameter("id", "Id of the access key.");
@@ -89,7 +89,7 @@ const exchange: JsonObject = {
     headers: noStore,
     refusals: [400, 401, 413, 415, 429, 500, 503],
     security: [],
-    choice: "The document says that there is an exchange, and does not show it.",
+    choice: "The document mentions an exchange, and does not show it.",
   }),
 };
 
@@ -162,7 +162,7 @@ export function legacyDocument(baseUrl: string): JsonObject {
   };
 }
 
-/** The token endpoint has a separate document, because the organization's setup supplies the endpoint (§5.2). */
+/** Separate, because the organization's setup supplies the endpoint (§5.2). */
 export function tokenDocument(baseUrl: string): JsonObject {
   const form = (properties: Record<string, JsonObject>): JsonObject => ({
     required: true,

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
-/** Marks a choice of the sandbox that the API document does not show, so clients must not depend on it. */
+/** Marks a choice of the sandbox, on which clients must not depend. */
 export function choice(sentence: string): JsonObject {
   return { "x-sandbox-choice": sentence };
 }
@@ -108,9 +108,9 @@ const accessKeyFields: Record<string, JsonObject> = {
   id: text,
   name: { ...text, minLength: 1, maxLength: 255 },
   keyType: { ...text, enum: ["user_bound", "service_account"] },
-  boundEmail: { ...text, ...choice("A key that is bound to no user carries an address of its region.") },
+  boundEmail: { ...text, ...choice("Without a user, boundEmail is an address of the key's region.") },
   status: { ...text, enum: ["active", "revoked"] },
-  lastUsedAt: { ...timestampOrNull, ...choice("Set when the key's secret is exchanged for a token.") },
+  lastUsedAt: { ...timestampOrNull, ...choice("lastUsedAt is the time of the last exchange of the key's secret.") },
   expiresAt: { ...timestampOrNull, ...choice("An expired key keeps the status active and no longer works.") },
   createdAt: timestamp,
   createdByUserId: text,
@@ -185,7 +185,7 @@ export interface Operation {
   readonly parameters?: readonly JsonObject[];
   readonly requestBody?: JsonObject;
   readonly success: readonly [status: number, schema: JsonObject];
-  /** Each refusal has the error object of §7. */
+  /** With the error object of §7. */
   readonly refusals: readonly number[];
   /** Further responses; one of the same status replaces the generated response. */
   readonly responses?: JsonObject;

@@ -30,7 +30,7 @@ const idempotencyKey: JsonObject = {
   description: "Chosen and stored by the caller before the first send.",
   schema: { type: "string", pattern: "^[\\x21-\\x7E]{1,255}$" },
   // @assumed §4.2 gives the rule for a key, but no response to one that breaks it
-  ...choice("A key that is missing or breaks the rule is 400 invalid_request; its param is the header's name."),
+  ...choice("A missing or invalid idempotency key is 400 invalid_request, with the header's name as param."),
 };
 
 const listParameters: readonly JsonObject[] = [
@@ -72,7 +72,7 @@ const oauthClients: JsonObject = {
     headers: noStore,
     refusals: [400, 401, 403, 404, 409, 413, 415, 429, 500, 503],
     choice:
-      "A pending creation is completed by a later GET, and the secret of one that completes that way is never shown; " +
+      "A later GET completes a pending creation, whose secret is then never shown; " +
       "a target account that does not exist is 404. The same key with another management principal or contract version is " +
       "409 idempotency_key_reuse, as with another body; each organization has its own keys. " +
       "A creation that is refused because of its target account uses up its idempotency key: the key stays bound to that request.",
@@ -87,7 +87,7 @@ const oauthClient: JsonObject = {
     success: [200, reference("OAuthClient")],
     headers: noStore,
     refusals: [400, 401, 403, 404, 429, 500, 503],
-    choice: "It needs service_account:manage, as creation does.",
+    choice: "Retrieval needs service_account:manage, like creation.",
   }),
   delete: aboutClients({
     operationId: "revokeOAuthClient",
@@ -97,7 +97,7 @@ const oauthClient: JsonObject = {
     headers: noStore,
     refusals: [400, 401, 403, 404, 429, 500, 503],
     choice:
-      "It needs service_account:manage; disabled and expired clients can be revoked too; " +
+      "Revocation needs service_account:manage; disabled and expired clients can be revoked too; " +
       "remote cleanup is confirmed immediately unless a fault changes that.",
   }),
 };
@@ -121,7 +121,7 @@ const paths: JsonObject = {
       parameters: [...listParameters, pathParameter("id", "Id of the cohort.")],
       success: [200, reference("EntityList")],
       refusals: [400, 401, 403, 404, 429, 500, 503],
-      choice: "It needs entity:read; a member's row is the entity.",
+      choice: "Listing members needs entity:read; a member's row is the entity.",
     }),
   },
 };
@@ -154,7 +154,9 @@ const components = (tokenUrl: string): JsonObject => ({
       type: "oauth2",
       description: "Optional. The grant represents a service account.",
       // @assumed §5.2 rule 7 does not show how a token is used; §4.1 names only Basic
-      ...choice("A token goes into Authorization: Bearer; it may do what client and service account both may."),
+      ...choice(
+        "A token is sent as Authorization: Bearer; it has the permissions that both client and service account have.",
+      ),
       flows: { clientCredentials: { tokenUrl, scopes: {} } },
     },
   },

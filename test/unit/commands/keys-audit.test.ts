@@ -6,9 +6,9 @@ import {
   type AuditInput,
   type Caller,
   type Finding,
-  isAsBadAs,
+  isAtLeast,
   ruleNames,
-  type Unjudged,
+  type UnjudgedRule,
 } from "../../../src/commands/keys/audit-rules.ts";
 
 const day = 86_400_000;
@@ -34,7 +34,7 @@ const caller: Caller = { name: "profile p", isSecretStored: true, ownership: () 
 
 interface Judgment {
   readonly findings: Finding[];
-  readonly unjudged: Unjudged[];
+  readonly unjudged: UnjudgedRule[];
   readonly judged: number;
 }
 
@@ -197,7 +197,7 @@ describe("properties", () => {
         expect(judged).toBeLessThanOrEqual(rows.length);
         for (const { id, severity } of findings) {
           expect(id).toContain(":");
-          expect(isAsBadAs(severity, "low")).toBe(true);
+          expect(isAtLeast(severity, "low")).toBe(true);
         }
         for (const [index] of rows.entries()) {
           const alone = auditKeys([rows[index]!], { now, limits, caller });

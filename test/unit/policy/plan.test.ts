@@ -483,7 +483,7 @@ describe("one item", () => {
       knownKey({ expiresAt: at(now + 13 * day) }),
       "rotate",
       "active",
-      "expires in 13 days, replaced 14 days before",
+      "expires in 13 days, rotation due 14 days before",
     ],
     ["a key that has expired", key("k"), knownKey({ expiresAt: at(now - 1) }), "create", "expired", "ak_1 is expired"],
     [

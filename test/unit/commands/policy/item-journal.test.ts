@@ -33,7 +33,7 @@ function journalWith(rival: Entry, { isShared = true } = {}) {
     item: { policy: "pol_of_this_test", kind: "oauth_client", name: "a" },
     entriesAtPlan: new Set(),
     current: undefined,
-    continued: undefined,
+    resumedEntry: undefined,
     isWork: () => true,
   });
   const own = (): Entry => entries.find(({ id }) => id === "m")!;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { keepingOf } from "../../../../src/commands/running/change.ts";
+import { secretKeepingOf } from "../../../../src/commands/running/change.ts";
 import type { Context } from "../../../../src/context.ts";
 
 test("a local reserve stays while the secret is only in the team's journal", async () => {
@@ -8,7 +8,7 @@ test("a local reserve stays while the secret is only in the team's journal", asy
     secrets: { undelivered: async () => ({ place: "here", release, isKept: () => false }) },
     journal: async () => ({ escrow: { ids: async () => ["e1"] } }),
   } as unknown as Context;
-  const keeping = await keepingOf(context);
+  const keeping = await secretKeepingOf(context);
   expect([keeping.isKept("e1"), keeping.isKept("e2")]).toEqual([true, false]);
   for (const entry of ["e1", "e2"]) await keeping.release(entry);
   expect(release.mock.calls).toEqual([["e2"]]);
