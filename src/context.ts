@@ -1,5 +1,6 @@
 // The services, settings and output that every command receives. edge/build-context.ts builds the context.
 import type { Service } from "./api/connect.ts";
+import type { LastApply } from "./disk/last-apply.ts";
 import type { Clock } from "./operations/workbench.ts";
 import type { SecretKeeping, Undelivered } from "./secrets/kept.ts";
 import type { Journal } from "./journal/journal.ts";
@@ -94,6 +95,7 @@ export interface Context {
   /** @throws Failure `usage` for a file, which needs no tables */
   initJournal(): Promise<{ readonly version: number; readonly isNew: boolean; readonly key: string | undefined }>;
   readonly secrets: Secrets;
+  readonly lastApply: LastApply;
   /**
    * `what` is the input's name in messages.
    * @throws Failure `usage` for a terminal and for too much input

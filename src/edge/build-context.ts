@@ -15,6 +15,7 @@ import type { ActiveProfile } from "../profiles/profile.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { RememberedDestination, SingleRecord } from "../secrets/destination.ts";
 import type { AllowedDestinations } from "../secrets/kept.ts";
+import { lastApplyIn } from "../disk/last-apply.ts";
 import { machineIdIn } from "../disk/machine-id.ts";
 import type { OpenHttp } from "../secrets/store.ts";
 
@@ -72,15 +73,13 @@ export async function buildContext(
       http: (choice) => connections.transport(choice),
       escrow: new EscrowChoice({ ...parts, journal }),
     }),
+    lastApply: lastApplyIn(settings.stateDir),
     input: (what) => readStdin(terminal, { what, longest: longestInputBytes }),
     output,
     clock,
   };
   const close = async (): Promise<void> => {
-    output.close();
-    journal.close();
-    await connections.close();
-    await sandbox.close();
+    for (const one of [output, journal, connections, sandbox]) await one.close();
   };
   return { context, close };
 }
@@ -333,7 +332,7 @@ function ownPlaces({
   configDir,
 }: Pick<Settings, "journalPath" | "stateDir" | "configDir">): string[] {
   // The default journal is always included, because it may have earlier entries.
-  const state = ["journal.ndjson", "journal.key", "machine", "undelivered", "sandbox.json"].map((name) =>
+  const state = ["journal.ndjson", "journal.key", "machine", "undelivered", "applied", "sandbox.json"].map((name) =>
     join(stateDir, name),
   );
   const config = ["profiles.json", "credentials", "keychain.json"].map((name) => join(configDir, name));

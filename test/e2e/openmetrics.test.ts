@@ -80,38 +80,42 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
         ["create", "none"].map((action) => ({ name: "integ_policy_items", labels: { action, ...common }, value: 1 })),
       ),
     );
-    const [made_at, changed] = [
-      of("integ_status_timestamp_seconds")[0]!,
-      of("integ_policy_last_change_timestamp_seconds")[0]!,
-    ];
-    expect(Math.abs(made_at.value - changed.value)).toBeLessThan(120);
-    expect(stdout).toContain(
-      "When a change of a policy item last ended well; a failed change and an apply without changes do not count.",
-    );
+    expect(of("integ_status_timestamp_seconds")[0]!.value).toBeCloseTo(Date.now() / 1000, -3);
+    // An apply of some items says nothing about the others.
+    expect(of("integ_policy_last_successful_apply_timestamp_seconds")).toEqual([]);
   });
 
-  it("have the time of the last change that ended well: a failed rotation and an apply without changes do not count", async () => {
+  it("have the time of the last successful apply: one without changes counts, a failed or a dry one does not", async () => {
     const at = home({ INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
     const [text] = policy.replaceAll("SA", service.us.service_account_id).split("  later:");
     writeFileSync(at.path("integ.yaml"), text!);
-    const lastChange = async (): Promise<number | undefined> =>
+    const lastApply = async (): Promise<Sample | undefined> =>
       samplesIn((await at.integ(["status", "-o", "openmetrics"])).stdout).find(
-        ({ name }) => name === "integ_policy_last_change_timestamp_seconds",
-      )?.value;
-    expect((await at.integ(["apply", "--yes"])).code).toBe(0);
-    const created = await lastChange();
-    expect(created).toBeDefined();
-    expect((await at.integ(["apply", "--yes"])).code).toBe(0);
-    expect(await lastChange()).toBe(created);
+        ({ name }) => name === "integ_policy_last_successful_apply_timestamp_seconds",
+      );
+    const apply = async (...words: string[]) => {
+      await service.settle();
+      return at.integ(["apply", "--yes", "--retry-for", "0", ...words]);
+    };
+    expect((await apply()).code).toBe(0);
+    const first = (await lastApply())!;
+    expect(first.labels).toEqual({ policy: "pol_4b1d7e0c92a6f358", ...common });
+    expect((await apply()).code).toBe(0);
+    const second = (await lastApply())!;
+    expect(second.value).toBeGreaterThan(first.value);
+    expect((await apply("--only", "reporting")).code).toBe(0);
+    expect((await apply("--dry-run")).code).toBe(0);
     writeFileSync(at.path("integ.yaml"), text!.replace("[entity:read]", "[organization:read]"));
     await service.fault("DELETE /v1/oauth_clients/* status=500");
-    const failed = await at.integ(["apply", "--yes", "--retry-for", "0"]);
+    const failed = await apply();
     await service.calm();
     expect(failed.code, failed.stderr).not.toBe(0);
-    expect(await lastChange(), failed.stderr).toBe(created);
-    const continued = await at.integ(["apply", "--yes"]);
-    expect(continued.code, continued.stderr).toBe(0);
-    expect(await lastChange()).toBeGreaterThan(created!);
+    expect((await lastApply())!.value, failed.stderr).toBe(second.value);
+    const [file = ""] = readdirSync(at.path("state", "applied"));
+    execFileSync("sh", ["-c", "rm $0 && mkdir $0", at.path("state", "applied", file)]);
+    const unnoted = await apply();
+    expect([unnoted.code, unnoted.stderr]).toEqual([0, expect.stringContaining("time of this apply was not stored: ")]);
+    expect([await lastApply(), ...readdirSync(at.path("state", "applied"))]).toEqual([undefined, file]);
   });
 
   it("count unfinished entries", async () => {

@@ -95,6 +95,9 @@ export const command = defineVerb({
     reportOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, { unmanaged: plan.unmanaged, entriesAtPlan });
     conclude(context, applied, { file });
+    if (only.length > 0) return;
+    const why = context.lastApply.write(policy.id, scopeOf(bench.account), serviceTime(bench));
+    if (why !== undefined) context.output.warn(`The time of this apply was not stored: ${why}.`);
   },
 });
 

@@ -14,8 +14,8 @@ export interface StatusFacts {
   /** Number of clients by service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly actions: readonly string[];
-  /** Time of the last finished change of a policy item, ISO 8601. */
-  readonly lastChange: string | undefined;
+  /** When `apply` of the policy last ended well for all items on this machine, ISO 8601. */
+  readonly lastApply: TimeSource;
 }
 
 type TimeSource = { readonly labels: Readonly<Record<string, string>>; readonly at: string | null | undefined };
@@ -26,7 +26,7 @@ export function samplesOf(facts: StatusFacts): Sample[] {
 }
 
 function ownSamples(facts: StatusFacts): Sample[] {
-  const { observed, keys, areKeysRead, unfinished, slots, actions, lastChange } = facts;
+  const { observed, keys, areKeysRead, unfinished, slots, actions, lastApply } = facts;
   const clients = [...observed.clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
   const live = keys.filter(({ status }) => status !== "revoked");
   const labelsOf = ({ id = "", name = "" }: AccessKey) => ({ kind: "access_key", id, name });
@@ -36,7 +36,6 @@ function ownSamples(facts: StatusFacts): Sample[] {
   ];
   const countSamples = (metric: string, help: string, label: string, words: readonly string[]): Sample[] =>
     [...countOf(words)].map(([word, value]) => ({ metric, help, labels: { [label]: word }, value }));
-  const own: TimeSource[] = [{ labels: {}, at: lastChange }];
   return [
     ...timeSamples("integ_credential_created_timestamp_seconds", "When a live credential was created.", created),
     ...timeSamples(
@@ -68,9 +67,9 @@ function ownSamples(facts: StatusFacts): Sample[] {
       actions,
     ),
     ...timeSamples(
-      "integ_policy_last_change_timestamp_seconds",
-      "When a change of a policy item last ended well; a failed change and an apply without changes do not count.",
-      own,
+      "integ_policy_last_successful_apply_timestamp_seconds",
+      "When integ apply last ended well for all items of the policy on this machine, with or without changes.",
+      [lastApply],
     ),
     {
       metric: "integ_read_ok",

@@ -180,11 +180,9 @@ interface SampleOptions {
 }
 
 async function printSamples(context: Context, { policy = noPolicy, account, out }: SampleOptions): Promise<void> {
-  const { observed, entries } = await observe(context, { policy, account });
+  const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const { samplesOf } = await import("./metrics.ts");
-  // Without parts of larger work: a rotation may fail after its creation.
-  const changes = entries.filter((one) => one.policy?.id === policy.id && one.state === "done" && one.parent === null);
   const { keys, nowMs } = await listedKeys(context);
   const samples = samplesOf({
     common: { profile: account.profile, region: account.region },
@@ -194,10 +192,7 @@ async function printSamples(context: Context, { policy = noPolicy, account, out 
     unfinished: await unfinishedOf(context),
     slots: slotsOf(observed),
     actions: planPolicy(policy, observed, planOptions({})).items.map(({ row }) => row.action),
-    lastChange: changes
-      .map(({ updated_at }) => updated_at)
-      .toSorted()
-      .at(-1),
+    lastApply: { labels: { policy: policy.id }, at: context.lastApply.find(policy.id, scopeOf(account)) },
   });
   const { output } = context;
   let text = "";
