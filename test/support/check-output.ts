@@ -1,9 +1,10 @@
 // Compares every JSON output of a tested program with the schema that `integ schema` shows for it.
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { guessFormat } from "../../src/commands/options/global.ts";
 import { outputJsonSchema, outputs } from "../../src/commands/schema/outputs.ts";
+import { tryParseJson } from "../../src/json.ts";
 import { knownWords } from "../../src/program.ts";
 import type { Said } from "./record-steps.ts";
 
@@ -14,6 +15,9 @@ export const seen = new Map<string, number>();
 /** Addresses of sandboxes without a fault in their responses: their objects must match their schemas. */
 export const correctServices = new Set<string>();
 
+/** The service behind each relay that changes no response, by the relay's address. */
+export const relays = new Map<string, string>();
+
 const { INTEG_TEST_STEPS: folder } = process.env;
 
 function faultOf(name: string, value: unknown): string | undefined {
@@ -22,18 +26,11 @@ function faultOf(name: string, value: unknown): string | undefined {
   return validate(value) ? undefined : `${name}: ${ajv.errorsText(validate.errors)}`;
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** A field must be a key of the schema, or its beginning, as in a table's heading (`expires` for `expires_at`). */
+/** A field is a key of the schema, or the beginning of one, as a table's heading is (`expires` of `expires_at`). */
 function fieldsFault(name: string, value: unknown): string | undefined {
   seen.set(name, (seen.get(name) ?? 0) + 1);
-  const { properties } = outputJsonSchema(name) as { readonly properties?: Readonly<Record<string, unknown>> };
+  type Shape = { readonly properties?: object; readonly anyOf?: readonly Shape[] };
+  const { anyOf, properties = anyOf?.[0]?.properties } = outputJsonSchema(name) as Shape;
   const plain = (text: string): string => text.replaceAll(/[_ -]/g, "").toLowerCase();
   const known = Object.keys(properties ?? {}).map(plain);
   const isKnown = (field: string): boolean => known.some((key) => key.startsWith(plain(field.split(".")[0]!)));
@@ -68,7 +65,7 @@ export function outputFaults(
   const format = guessFormat(words, env);
   if (format !== "json" && format !== "ndjson") return [];
   const { stdout, stderr } = said;
-  const error = parsed(stderr.trimEnd().split("\n").at(-1) ?? "");
+  const error = tryParseJson(stderr.trimEnd().split("\n").at(-1) ?? "");
   const isError = typeof error === "object" && error !== null && "error" in error;
   const { rows, document } = namesOf(words, isService);
   const hasFields = words.includes("--fields");
@@ -84,9 +81,17 @@ export function outputFaults(
     return [faultOf("list", value), ...((value as { data?: unknown[] }).data ?? []).map(row)];
   };
   const texts = format === "json" ? [stdout] : stdout.split("\n");
-  const values = texts.map(parsed).filter((value) => value !== undefined);
+  const values = texts.map(tryParseJson).filter((value) => value !== undefined);
   const found = format === "json" ? values.flatMap(result) : values.map(row);
   return [...found, isError ? faultOf("error", error) : undefined].filter((fault) => fault !== undefined);
+}
+
+/** Checks what record-said.cjs wrote, and removes the folder. */
+export function checkRecorded(recorded: string): void {
+  const names = existsSync(recorded) ? readdirSync(recorded).filter((name) => name.endsWith(".json")) : [];
+  const runs = names.map((name) => JSON.parse(readFileSync(join(recorded, name), "utf8")));
+  rmSync(recorded, { recursive: true, force: true });
+  for (const { words, env, said } of runs) checkOutput(words, env, said);
 }
 
 export function checkOutput(
@@ -97,7 +102,8 @@ export function checkOutput(
   const total = (): number => [...seen.values()].reduce((sum, count) => sum + count, 0);
   const before = total();
   const isOther = words.some((word) => word === "-p" || word.startsWith("--profile")) || env.INTEG_PROFILE;
-  const isService = !isOther && correctServices.has(env.INTEG_BASE_URL ?? "");
+  const { INTEG_BASE_URL: address = "" } = env;
+  const isService = !isOther && correctServices.has(relays.get(address) ?? address);
   const faults = outputFaults(words, env, { said, isService });
   const values = total() - before;
   if (folder && values > 0)

@@ -89,6 +89,35 @@ const planRow = z.looseObject({
   entry: textOrNull,
 });
 
+const reportKeys = {
+  id: text,
+  name: textOrNull.optional(),
+  owner: textOrNull.optional().describe("Of a change: who made it, and as which profile"),
+  permissions: z.array(text).optional(),
+  status: text.optional(),
+  created_at: timeOrNull.optional(),
+  last_used_at: timeOrNull.optional(),
+  expires_at: timeOrNull.optional(),
+  delivered_to: z.array(text).optional(),
+  proof: text.optional(),
+  policy_item: text.optional(),
+  note: text.optional(),
+};
+
+const reportRow = (kind: string, ...always: readonly (keyof typeof reportKeys)[]): z.ZodObject =>
+  z
+    .looseObject({ kind: z.literal(kind), ...reportKeys })
+    .required(Object.fromEntries(always.map((key) => [key, true])) as { id: true });
+
+const reportRows = z.union([
+  reportRow("report", "owner", "created_at", "note"),
+  reportRow("oauth_client", "status", "note"),
+  reportRow("access_key"),
+  reportRow("policy_item", "permissions", "status", "policy_item", "note"),
+  reportRow("change", "name", "owner", "status", "created_at"),
+  reportRow("unknown", "note"),
+]);
+
 const commandShape = z.looseObject({
   object: z.literal("command"),
   name: text,
@@ -357,21 +386,7 @@ export const outputs: Readonly<Record<string, Output>> = {
     message: text,
   }),
   profile: row("A stored profile, without its secrets", verbs("profiles", "add", "edit", "list", "show"), profile),
-  report_row: row("A fact of the access review: a credential, an item, a change or what is not known", ["report"], {
-    kind: z.enum(["report", "oauth_client", "access_key", "policy_item", "change", "unknown"]),
-    id: text,
-    name: textOrNull.optional(),
-    owner: textOrNull.optional().describe("Of a change: who made it, and as which profile"),
-    permissions: z.array(text).optional(),
-    status: text.optional(),
-    created_at: timeOrNull.optional(),
-    last_used_at: timeOrNull.optional(),
-    expires_at: timeOrNull.optional(),
-    delivered_to: z.array(text).optional(),
-    proof: text.optional(),
-    policy_item: text.optional(),
-    note: text.optional(),
-  }),
+  report_row: row("A row of the access review: a credential, item, change or unknown fact", ["report"], reportRows),
   sandbox: document("The addresses and credentials of the sandbox", ["sandbox start", "sandbox status"], {
     object: z.literal("sandbox"),
     us: z.looseObject({}),
