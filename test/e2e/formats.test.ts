@@ -70,6 +70,10 @@ describe("sarif", () => {
       expect([rules.has(ruleId), ["error", "warning", "note"].includes(level)]).toEqual([true, true]);
       expect(message.text).toMatch(/[^.\s]\. Next: \w/);
     }
+    expect((await at.integ(["apply", "--yes"])).code).toBe(0);
+    await service.settle();
+    const { stdout } = await at.integ(["oauth-clients", "audit", "--max-age", "0s", "-o", "sarif"]);
+    expect([JSON.parse(stdout).runs[0].results.length > 0, isSarif(JSON.parse(stdout))]).toEqual([true, true]);
   });
 
   it("is only for audits, and refused elsewhere before anything is sent", async () => {
