@@ -1,6 +1,7 @@
 // Runs commands of the built program in this process, each with its own arguments, environment and streams.
 import { resolve } from "node:path";
 import { probingOnce } from "./absent-keychain.ts";
+import { checkOutput } from "./check-output.ts";
 import { runMain } from "./main-here.ts";
 import type { Ended, Home, RunOptions } from "./program.ts";
 import { recordSteps } from "./record-steps.ts";
@@ -26,6 +27,7 @@ export function runHere(home: Home, words: readonly string[], options: Options):
   return inFolder(options.cwd ?? home.folder, () => probingOnce(() => runProgram(home, words, options)))
     .then((end) => {
       recordSteps(words, end);
+      checkOutput(words, { ...home.env, ...options.env }, end);
       return end;
     })
     .finally(() => (isBusy = false));

@@ -1,10 +1,10 @@
 // Runs the built program as a user does, with its own folders and a clean environment.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { checkOutput } from "./check-output.ts";
+import { checkOutput, checkRecorded } from "./check-output.ts";
 import { runHere } from "./program-here.ts";
 import { recordSteps } from "./record-steps.ts";
 import { isFull } from "./sample.ts";
@@ -32,8 +32,6 @@ export const binary: string | undefined = process.env.INTEG_TEST_BINARY && resol
 export const program: readonly [file: string, ...words: string[]] = binary
   ? [binary]
   : [process.execPath, join(root, "bin", "integ.js")];
-
-const shellProgram: string = program.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
 
 /** @param what what another binary leaves untested, for a warning. @returns true if the test must be skipped */
 export function isOtherBinary(what: string): boolean {
@@ -108,11 +106,8 @@ export class Home {
     // Only a sandbox needs the preloaded recorder, whose calls would be counted too.
     const isCounted = options.under !== undefined && !words.some((word) => word.startsWith("sandbox"));
     if (isCounted && env.NODE_OPTIONS === recording.NODE_OPTIONS) delete env.NODE_OPTIONS;
-    return spawn(first, rest, {
-      cwd: options.cwd ?? this.folder,
-      env,
-      stdio: ["pipe", "pipe", "pipe"],
-    });
+    const { cwd = this.folder } = options;
+    return Object.assign(spawn(first, rest, { cwd, env, stdio: ["pipe", "pipe", "pipe"] }), { words, env });
   }
 
   /** Runs a command in this process, or in its own if the result could differ, in a full run, or with another binary. */
@@ -125,14 +120,12 @@ export class Home {
       (isFull && !staysHere) || binary || needsProcess(words, { ...options, env: { ...this.env, ...options.env } });
     const here = isOwn ? undefined : await runHere(this, words, options);
     if (here === undefined) return this.spawned(words, options);
-    checkOutput(words, { ...this.env, ...options.env }, here);
     noteSteps(this, here, [words, options]);
     return here;
   }
 
   async spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    const end = await ended(this.start(words, options), { ...options, words });
-    if (end.code !== null) checkOutput(words, { ...this.env, ...options.env }, end);
+    const end = await ended(this.start(words, options), options);
     noteSteps(this, end, [words, options]);
     return end;
   }
@@ -144,11 +137,22 @@ export class Home {
     execFileSync(file, [...words, "journal", "init"], { env: this.env, stdio: "pipe" });
   }
 
+  /** @returns the program's words for a shell or a terminal; `remove` compares its JSON with the schemas */
+  recorded(): readonly string[] {
+    const [node, ...script] = program;
+    if (script.length === 0) return program;
+    const recorder = join(`${this.folder}.said`, "record-said.cjs");
+    mkdirSync(dirname(recorder), { recursive: true });
+    copyFileSync(join(import.meta.dirname, "record-said.cjs"), recorder);
+    return [node, "--require", recorder, ...script];
+  }
+
   /** @returns the added folder, which contains a script `integ` */
   addToPath(): string {
     const folder = this.path("bin");
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "integ"), `#!/bin/sh\nexec ${shellProgram} "$@"\n`);
+    const words = this.recorded().map((word) => `'${word.replaceAll("'", "'\\''")}'`);
+    writeFileSync(join(folder, "integ"), `#!/bin/sh\nexec ${words.join(" ")} "$@"\n`);
     chmodSync(join(folder, "integ"), 0o755);
     this.env.PATH = `${folder}:${this.env.PATH}`;
     return folder;
@@ -156,6 +160,7 @@ export class Home {
 
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
+    checkRecorded(`${this.folder}.said`);
   }
 }
 
@@ -171,10 +176,8 @@ function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }:
 const longestMs = isFull ? 900_000 : 50_000;
 
 /** Kills the process after a timeout, so that a hang fails the test and does not block the run. */
-export function ended(
-  child: ReturnType<typeof spawn>,
-  options: RunOptions & { readonly words?: readonly string[] } = {},
-): Promise<Ended> {
+export function ended(child: ReturnType<typeof spawn>, options: RunOptions = {}): Promise<Ended> {
+  const { words = [], env = {} } = child as Partial<Pick<Home, "env"> & { readonly words: readonly string[] }>;
   let stdout = "";
   let stderr = "";
   child.stdout!.setEncoding("utf8").on("data", (text: string) => (stdout += text));
@@ -182,12 +185,16 @@ export function ended(
   child.stdin!.on("error", () => {});
   child.stdin!.end(options.input ?? "");
   const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? longestMs);
-  return new Promise((done, failed) => {
+  return new Promise<Ended>((done, failed) => {
     child.on("error", failed);
     child.on("close", (code, signal) => {
       clearTimeout(timer);
-      if (code !== null) recordSteps(options.words ?? [], { code, stdout, stderr });
       done({ code, signal, stdout, stderr });
     });
+  }).then((end) => {
+    if (end.code === null) return end;
+    recordSteps(words, end);
+    checkOutput(words, env, end);
+    return end;
   });
 }

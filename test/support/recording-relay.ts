@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll } from "vitest";
+import { relays } from "./check-output.ts";
 
 /** A request and its response, whose values a hostile response may repeat. */
 export interface Exchange {
@@ -87,9 +88,13 @@ export async function startRecordingRelay(
   const server = createServer((incoming, outgoing) => void pass(incoming, outgoing).catch(() => outgoing.destroy()));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  relays.set(here, origin);
   return {
     through: (address) => address.replace(origin, here),
-    answer: (path, answer) => void (hostile = { path, answer }),
+    answer(path, answer) {
+      relays.delete(here);
+      hostile = { path, answer };
+    },
     hold(path, count = 1) {
       const [arrived, going] = [latch(), latch()];
       held = { path, left: count, arrive: arrived.open, mayGo: going.opened };

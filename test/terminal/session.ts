@@ -1,5 +1,5 @@
 import { spawn } from "@lydell/node-pty";
-import { type Home, program } from "../support/program.ts";
+import type { Home } from "../support/program.ts";
 import { shown, type Screen } from "./screen.ts";
 
 export interface SessionOptions {
@@ -25,7 +25,7 @@ export class Session {
   constructor(words: readonly string[], { home, env = {}, columns = 120, isReadWhole = false }: SessionOptions) {
     this.#columns = columns;
     const keptOpen = ["/bin/sh", "-c", `"$@"; echo "${lastWords}"; read -r _`, "sh"];
-    const [file = "", ...args] = [...(isReadWhole ? keptOpen : []), ...program, ...words];
+    const [file = "", ...args] = [...(isReadWhole ? keptOpen : []), ...home.recorded(), ...words];
     this.#pty = spawn(file, args, {
       cols: columns,
       rows: 40,
