@@ -10,7 +10,7 @@ import type { ProfileName } from "./profiles/names.ts";
 import type { ActiveProfile, Profile } from "./profiles/profile.ts";
 import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
-import type { Destination, OneTimeSecret, SecretOptions } from "./secrets/destination.ts";
+import type { Destination, OneTimeSecret, SecretOptions, SingleRecord } from "./secrets/destination.ts";
 
 export interface Settings {
   readonly profile?: string;
@@ -51,6 +51,8 @@ export interface Secrets
   extends Pick<SecretKeeping, "completeDelivery" | "removeReserve" | "reread" | "machine" | "allowed"> {
   /** `print` writes the receipt to standard output if there is no other destination. */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
+  /** True if the environment now leads to another server than the one that has the recorded secret. */
+  isOfOtherServer(record: SingleRecord): Promise<boolean>;
   undelivered(): Promise<Undelivered>;
   readonly escrow: {
     /** Returns undefined without recipients. */

@@ -361,7 +361,8 @@ function misplacement(
     const isChanged = "command" in destination && last.places.some(({ kind }) => kind === "command");
     if (!deliveredTo.has(place) && !isChanged)
       return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, mayBeInUse: true };
-    if (elsewhere.has(place)) return { reason: `its secret is in ${name} of another machine`, mayBeInUse: true };
+    const other = "store" in destination && !destination.store.startsWith("keychain:") ? "server" : "machine";
+    if (elsewhere.has(place)) return { reason: `its secret is in ${name} of another ${other}`, mayBeInUse: true };
     if (vanished.has(place)) return { reason: `nothing is in ${name} any more`, mayBeInUse: false };
   }
   return undefined;

@@ -37,7 +37,7 @@ export interface Observed {
   readonly delivered: ReadonlyMap<string, Delivered>;
   /** Files and profiles of this machine that received a secret and no longer exist, by `placeIn`. */
   readonly vanished: ReadonlySet<string>;
-  /** Destinations on other machines, by `placeIn`. */
+  /** Destinations on other machines, and stores of other servers, by `placeIn`. */
   readonly elsewhere: ReadonlySet<string>;
   /** Ids of the items' entries with a record that lacks a valid signature. */
   readonly untrusted?: ReadonlySet<string>;

@@ -324,6 +324,8 @@ export interface RememberedDestination {
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
   /** Reads the delivered secret, if unchanged, for a proof after a crash. */
   reread(): Promise<string | undefined>;
+  /** True if the environment now leads to another server than the one that has the secret. */
+  isOfOtherServer?(): Promise<boolean>;
 }
 
 // `--secret-to` in help, completion and questions. registry.ts opens the stores.

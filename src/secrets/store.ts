@@ -1,6 +1,6 @@
 // `--secret-to`: the interface of secret stores, and the delivery that they share.
 import type { Transport } from "../api/http/exchange.ts";
-import { Failure } from "../errors.ts";
+import { Failure, onFailure } from "../errors.ts";
 import { flags } from "../next-step.ts";
 import type { Environment } from "../profiles/resolution.ts";
 import type { SecretDigests } from "../journal/keys.ts";
@@ -212,12 +212,16 @@ function asConflict(error: unknown): never {
 /** @throws Failure `usage` if the environment now selects another place than the journal */
 async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"store">): Promise<StoreFacts> {
   const now = await store.check();
-  const other = Object.keys(now).find((name) => facts[name] !== undefined && facts[name] !== now[name]);
+  const other = otherFact(facts, now);
   if (other === undefined) return now;
   throw new Failure("usage", `${to}: the ${other} was ${facts[other]}, and is ${now[other]} now.`, {
     meaning: "Nothing was sent. The secret goes to its original destination only.",
     hint: `Set the environment so that the ${other} is ${facts[other]} again.`,
   });
+}
+
+function otherFact(facts: StoreFacts, now: StoreFacts): string | undefined {
+  return Object.keys(now).find((name) => facts[name] !== undefined && facts[name] !== now[name]);
 }
 
 export function storeDestination(target: StoreTarget, context: StoreContext): SingleDestinationPlace {
@@ -236,6 +240,11 @@ export function rememberedStore(
     return hasContentId(found, record.proof, digests) ? found : undefined;
   };
   return {
+    // If the environment lacks what the store needs, nothing can be delivered there either.
+    isOfOtherServer: () =>
+      open()
+        .then(async ({ store }) => otherFact(record.facts, await store.check()) !== undefined)
+        .catch(onFailure(() => false)),
     completeDelivery: async () => (await findOwn()) !== undefined,
     removeReserve: () => {},
     reread: async () => {

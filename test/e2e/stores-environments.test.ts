@@ -1,13 +1,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { gitHubOfFile } from "../support/github-server.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 import { startTlsFront } from "../support/tls-front.ts";
-import { vaultOfFile } from "../support/vault-server.ts";
+import { startVault, vaultOfFile } from "../support/vault-server.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const service = await serviceOfFile();
@@ -86,6 +87,37 @@ describe.skipIf(isMissing("openssl"))("over TLS with a private authority", () =>
       await front.close();
     }
   });
+});
+
+it.each(["apply", "audit --fix"])("%s rotates nothing into the store of another server", async (what) => {
+  const at = home(tokenEnv(service));
+  const other = await startVault();
+  const item = (scopes: string): void =>
+    writeFileSync(
+      at.path("integ.yaml"),
+      `version: 1\nid: pol_of_this_test\noauth_clients:\n  a: { service_account: ${service.us.service_account_id}, scopes: [${scopes}], secret: "vault:${path}#a" }\n`,
+    );
+  try {
+    item("entity:read");
+    expect((await integHere(at, ["apply", "--yes", "--no-input"])).code).toBe(0);
+    const before = vault.current(path);
+    at.env.VAULT_ADDR = other.origin;
+    at.env.VAULT_TOKEN = other.root;
+    const isApply = what === "apply";
+    if (isApply) item("entity:read, organization:read");
+    else await sleep(2100);
+    const words = isApply ? ["apply"] : ["oauth-clients", "audit", "--fix", "--max-age", "1s"];
+    const { code, stderr } = await integHere(at, [...words, "--yes", "--no-input"]);
+    expect(code, stderr).not.toBe(0);
+    expect(stderr).toMatch(isApply ? /of another server/ : /the server was http\S+, and is http/);
+    expect([vault.current(path), other.current(path), (await account.live()).length]).toEqual([before, undefined, 1]);
+    if (!isApply) return;
+    expect((await integHere(at, ["apply", "--redeliver", "a", "--yes", "--no-input"])).code).toBe(0);
+    expect((await integHere(at, ["plan", "--exit-code"])).code).toBe(0);
+    await expectOpens(other.current(path)?.a);
+  } finally {
+    await other.close();
+  }
 });
 
 it("apply: items share one Vault secret, each with its field", async () => {

@@ -6,8 +6,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { destinationOptions } from "../policy/destinations.ts";
-import { destinationsOf } from "../policy/known-destination.ts";
+import { knownOptions } from "../policy/known-destination.ts";
 import { actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
 import { questionOf, reportFinding } from "../running/audit-fix.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
@@ -100,17 +99,17 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   for (const { key_id: id } of findings.filter(({ rule }) => ageRules.has(rule))) {
     const ofKey = findings.filter(({ key_id }) => key_id === id);
     if (id === null || fixes.has(id) || !ofKey.every(isFixedByReplacement)) continue;
-    const destinations = destinationsOf(
+    const known = knownOptions(
       await bench.journal.select({ all: true, resource: id }),
       id,
       context.secrets.machine.find(),
     );
-    if (destinations === undefined) continue;
+    if (known === undefined) continue;
     const lifetime = ofKey.some(({ rule }) => rule === "expiring") ? expiresIn : undefined;
     const options = { overlap, expiresIn: lifetime };
     const request = await requestOf(context, bench, { id, options }).catch(skipUnknownFields);
     if (request === undefined) continue;
-    const secretOptions = { ...destinationOptions(destinations), yields: "access_key" } as const;
+    const secretOptions = { ...known, yields: "access_key" } as const;
     const destination = await context.secrets.destination(secretOptions, async () => {});
     fixes.set(id, { request: { ...request, updateProfile: false }, destination, expiresIn: lifetime });
   }

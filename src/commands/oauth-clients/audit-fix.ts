@@ -7,8 +7,7 @@ import { Failure } from "../../errors.ts";
 import type { NextCommand } from "../../next-step.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { Destination } from "../../secrets/destination.ts";
-import { destinationOptions } from "../policy/destinations.ts";
-import { destinationsOf } from "../policy/known-destination.ts";
+import { knownOptions } from "../policy/known-destination.ts";
 import { actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
 import { questionOf, reportFinding } from "../running/audit-fix.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
@@ -40,9 +39,9 @@ export async function fixClients(
     const { client_id: id, rule, remedy } = finding;
     if (id === null || !remedy.startsWith("integ ")) continue;
     if (rule === "unusable") fixes.push({ finding, id });
-    const destinations = rule === "too_old" ? destinationsOf(entries, id, context.secrets.machine.find()) : undefined;
-    if (destinations === undefined) continue;
-    const options = { ...destinationOptions(destinations), yields: "oauth_client" } as const;
+    const known = rule === "too_old" ? knownOptions(entries, id, context.secrets.machine.find()) : undefined;
+    if (known === undefined) continue;
+    const options = { ...known, yields: "oauth_client" } as const;
     fixes.push({ finding, id, destination: await context.secrets.destination(options, async () => {}) });
   }
   for (const finding of output.format === "table" ? [] : findings) {

@@ -1,20 +1,27 @@
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
-import { isLocal, placesOf } from "../../secrets/destination.ts";
+import { isLocal, placesOf, type SecretOptions } from "../../secrets/destination.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
+import { destinationOptions } from "./destinations.ts";
 import { isOfAnotherMachine } from "./places.ts";
 
 /**
  * @param machine id of this machine's state folder
  * @returns undefined for destinations that a policy file cannot name: the screen, a command, or a file of another machine
  */
-export function destinationsOf(
+export function knownOptions(
   entries: readonly Entry[],
   id: string,
   machine: string | undefined,
-): readonly ItemDestination[] | undefined {
+): SecretOptions | undefined {
   const delivery = entries.find(({ resource_id, destination }) => resource_id === id && destination !== null);
-  return itemDestinations(delivery?.destination ?? null, machine);
+  const places = placesOf(delivery?.destination ?? null);
+  const destinations = itemDestinations(delivery?.destination ?? null, machine);
+  if (destinations === undefined) return undefined;
+  const options = destinationOptions(destinations);
+  // Nobody names the destination now, so a store must be that of the server that has the secret.
+  const at = (index: number) => places[index] as SingleDestination & { kind: "store" };
+  return { ...options, to: options.to.map((one, i) => (one.kind === "store" ? { ...one, facts: at(i).facts } : one)) };
 }
 
 /** Gets entries one by one, so that a long journal need not fit into memory. */

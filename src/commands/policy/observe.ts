@@ -49,7 +49,11 @@ export async function observe(
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
   const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
-  const { vanished, elsewhere } = await unusablePlaces(context, delivered, journal.isShared);
+  // Another credential may have had the same destination on another machine or server.
+  const live = [...delivered].flatMap(([id, one]) =>
+    (clients.get(id) ?? keys.get(id))?.status === "active" ? [one] : [],
+  );
+  const { vanished, elsewhere } = await unusablePlaces(context, live, journal.isShared);
   const untrusted = await journal.untrusted(entriesOf(policy, works));
   const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
   return { entries, observed: { ...observed, vanished, elsewhere, untrusted } };

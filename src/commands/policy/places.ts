@@ -1,4 +1,4 @@
-// Finds recorded destinations that are missing or on another machine.
+// Finds recorded destinations that are missing, on another machine or in the store of another server.
 import { lstatSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -20,17 +20,19 @@ export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, m
 /** @returns names as from `placeIn` */
 export async function unusablePlaces(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
-  delivered: ReadonlyMap<string, Delivered>,
+  delivered: Iterable<Delivered>,
   isShared: boolean,
 ): Promise<{ readonly vanished: ReadonlySet<string>; readonly elsewhere: ReadonlySet<string> }> {
   const [vanished, elsewhere] = [new Set<string>(), new Set<string>()];
   const profileNames = new Set((await profiles.store()).list().map(({ name }) => name));
-  for (const { entry, places } of delivered.values())
+  for (const { entry, places } of delivered)
     for (const at of places) {
       const place = placeIn(at, entry);
-      if (place === undefined || !isLocal(at)) continue;
+      if (place === undefined) continue;
+      if (at.kind === "store" && (await secrets.isOfOtherServer(at))) elsewhere.add(place);
       // A file journal belongs to this machine, whatever machine id it records.
-      if (isShared && isOfAnotherMachine(at, secrets.machine.find())) elsewhere.add(place);
+      else if (!isLocal(at)) continue;
+      else if (isShared && isOfAnotherMachine(at, secrets.machine.find())) elsewhere.add(place);
       else if (at.kind === "file" ? !exists(at.path) : at.kind === "profile" && !profileNames.has(at.name))
         vanished.add(place);
     }
