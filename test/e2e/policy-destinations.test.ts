@@ -169,6 +169,27 @@ it("a command that stored the secret and failed is run again", async () => {
   expect((await account.live()).length).toBe(1);
 });
 
+it("--force covers what a check printed when it was typed, also for the claim", async () => {
+  writeFileSync(home.path("a"), "old");
+  const to = ["--secret-command", "test ! -e fail && cat > a", "--secret-check-command", "cat a"];
+  const create = [
+    "oauth-clients",
+    "create",
+    "--service-account",
+    service.us.service_account_id,
+    "--scope",
+    "entity:read",
+  ];
+  writeFileSync(home.path("fail"), "");
+  expect((await integ(...create, ...to, "--force")).code).toBe(12);
+  renameSync(home.path("fail"), home.path("corrected"));
+  const [entry] = JSON.parse((await integ("journal", "list", "--json")).stdout).data as { id: string }[];
+  writeFileSync(home.path("a"), "another's");
+  expect((await integ("journal", "claim", entry!.id, ...to)).code).toBe(2);
+  writeFileSync(home.path("a"), "old");
+  expect((await integ("journal", "claim", entry!.id, ...to)).code).toBe(0);
+});
+
 it("a check that names the client reads no place before the client has an id", async () => {
   writeFileSync(home.path("s-prod"), "a person's only copy\n");
   write('{ command: "cat > s-$INTEG_RESOURCE_ID", check: "cat s-$INTEG_RESOURCE_ID*" }');

@@ -166,6 +166,20 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
       1,
     ]);
   });
+
+  it("a write whose response and confirmation were lost is repeated by the claim", async () => {
+    const at = home();
+    let looks = 0;
+    // After the look before the write, GitHub does what it is asked, and no response arrives.
+    const loseAll = (): void => void (++looks === 3 && github.plan(/LOST$/, "lost after", 99));
+    github.plan(/^GET \S+LOST$/, loseAll, 3);
+    expect((await run(at, [...creation(), "--secret-to", "github:my-org/my-repo#LOST"])).code).toBe(12);
+    expect(github.changes("LOST")).toBeGreaterThan(0);
+    github.calm();
+    const claimed = await run(at, ["journal", "claim", creationIn(at).id]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    await expectOpens(github.secret("LOST"));
+  });
 });
 
 describe.skipIf(isMissing("kubectl", "openssl"))("Kubernetes", () => {

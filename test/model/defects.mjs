@@ -396,8 +396,8 @@ export const defects = [
     changes: [
       [
         "operations/acts/overwrite.ts",
-        'if (isKnown("consent" in at ? at.consent : undefined)) return true;',
-        'if ("consent" in at && at.consent !== undefined) return true;',
+        "if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;",
+        "if (ownPlaces.some((place) => consentTo(place) !== undefined)) return true;",
       ],
     ],
   },

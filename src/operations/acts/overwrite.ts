@@ -48,12 +48,24 @@ export function overwrite(
 ): Promise<AtDestination> {
   const may = permission(bench, lease);
   const record = async (at: DestinationRecord): Promise<void> => {
-    await recordOrWarn(bench, lease, { destination: { ...at } });
+    await recordOrWarn(bench, lease, { destination: { ...withEvidence(at, lease.entry.destination) } });
   };
   return AtDestination.after(lease.entry.id, async () => {
     await assertAllowed(bench, lease, placesOf(destination.record));
     await destination.deliver(secret, { origin: originOf(lease.entry), record, may });
   });
+}
+
+/** A destination that is opened again keeps the consent and the digest that an earlier process recorded for it. */
+function withEvidence<Place extends DestinationRecord>(record: Place, before: DestinationRecord | null): Place {
+  if (record.kind === "several")
+    return { ...record, places: record.places.map((one) => ({ ...one, at: withEvidence(one.at, before) })) };
+  const earlier = placesOf(before).find((place) => isSamePlace(place, record as SingleRecord));
+  if (earlier === undefined || earlier.kind === "stdout") return record;
+  const { proof, consent } = earlier;
+  const hasConsent = "consent" in record && record.consent !== undefined;
+  // A delivery that wrote nothing sets `proof` to undefined.
+  return { ...record, ...(proof && !("proof" in record) && { proof }), ...(!hasConsent && consent && { consent }) };
 }
 
 /** Also completes the rename of a written file after a crash. @throws Failure if the destination cannot be read */
@@ -157,7 +169,8 @@ export async function prepareOverwrite(
   const places = placesOf(destination.record);
   await assertAllowed(bench, lease, places);
   await assertFirst(bench, lease.entry, places);
-  return destination.prepare(lease.entry.id, { ...preparation, may: permission(bench, lease) });
+  const record = await destination.prepare(lease.entry.id, { ...preparation, may: permission(bench, lease) });
+  return withEvidence(record, lease.entry.destination);
 }
 
 /** @throws Failure if the entry's secret must not go to one of these places, whatever their content */
@@ -285,8 +298,10 @@ async function isReplaceable(
   const isThere = (place: SingleRecord): boolean =>
     isSameHere(place, at) || (place.kind === "command" && at.kind === "command");
   const ownPlaces = [await withProof(bench, entry, at), ...placesOf(entry.destination).filter(isThere)];
-  if (ownPlaces.some((place) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found))) return true;
-  if (isKnown("consent" in at ? at.consent : undefined)) return true;
+  const consentTo = (place: SingleRecord) => ("consent" in place ? place.consent : undefined);
+  const isOwn = (place: SingleRecord) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found);
+  if (ownPlaces.some(isOwn)) return true;
+  if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;
   const item = await entriesOfItem(journal, entry);
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
   const isDelivered = ({ id, destination }: Entry): boolean =>

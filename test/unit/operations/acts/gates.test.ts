@@ -69,7 +69,11 @@ describe("overwrite needs each of its conditions", () => {
     ["what this entry delivered may be replaced", "isKnown(proofOf(place)) || mayBeOwnWrite", "mayBeOwnWrite"],
     ["a write that this entry began may be replaced", "|| mayBeOwnWrite(place, found)", ""],
     ["only if the version changed since that write began", " && proof !== `after ${found.version}`", ""],
-    ["content with consent may be replaced", 'if (isKnown("consent" in at ? at.consent : undefined)) return true;', ""],
+    [
+      "content with consent may be replaced",
+      "if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;",
+      "",
+    ],
     [
       "a credential that the change replaces may be overwritten",
       "if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;",
