@@ -15,7 +15,7 @@ interface OldClient extends CreationRequest {
 }
 
 export interface ClientRotation {
-  /** `scopes` are those of the new client. */
+  /** `old.scopes` are the scopes that the new client gets. */
   readonly old: OldClient;
   readonly overlapMs: number;
   readonly keepOld: boolean;

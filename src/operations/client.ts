@@ -1,4 +1,4 @@
-// Creates an OAuth client by the decision table of §4.2. Any later process can resume it with the same idempotency key.
+// Creates an OAuth client by the decision table of §4.2. A later process can resume with the same idempotency key.
 import {
   checkCreation,
   clientDifferences,
@@ -37,7 +37,6 @@ import { recordFailure, recordingFailure, recordAttempt, sendUntilKnown, waitWhi
 import { entryFailure, isoTime, accountFields, recordOrWarn, type Workbench } from "./workbench.ts";
 
 export function creationIntent({ account }: Workbench, request: CreationRequest, owner?: Entry): Intent {
-  // The order and repetition of scopes do not matter.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
   return {
     ...accountFields(owner ?? account),
@@ -125,7 +124,7 @@ async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined,
   const { bench, lease, destination: to, isDelivered, isOver } = run;
   // A kept secret is delivered to every reachable destination.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
-  // After a delivery the receipt has no secret, so no space is needed.
+  // The receipt of a delivered client has no secret, so no space is needed.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
   const now = await currentDigest(run);
@@ -139,7 +138,7 @@ async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined,
     );
 }
 
-/** The latest time after a request at which its client can be created. */
+/** The longest time between a request and the creation of its client. */
 const sendWindowMs = 30 * 60_000;
 
 function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
@@ -148,8 +147,8 @@ function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] 
 }
 
 /**
- * The places where the secret may be. If this journal sent no request when the client was created, it was restored from a
- * backup: the lost, newer journal sent the request and may have delivered the secret.
+ * @returns the places that may have the secret. If the client was created when this journal sent no request, the
+ * journal was restored from a backup, and the lost, newer journal may have delivered the secret.
  */
 function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;
@@ -196,7 +195,7 @@ async function applyAnswer(
         throw await slotFailure(run, refusal);
       }
       default: {
-        // The client may exist, unless the entry was already settled.
+        // Without a clear response, the client of an unfinished entry may exist.
         const isUnknown = decision.kind === "unknown" && !isOver;
         if (isUnknown && decision.secret !== undefined) {
           const { refusal } = await keepSalvaged(run, decision.secret);
@@ -265,7 +264,7 @@ async function compare(run: Run, made: OAuthClient): Promise<void> {
   assertMatchesRequest({ ...lease.entry, ...change });
 }
 
-/** An `active` client without a secret in its receipt (§4.2): the secret was delivered, is kept, or is lost. */
+/** Settles an `active` client whose receipt has no secret (§4.2): the secret was delivered, is kept, or is lost. */
 async function withoutSecret(run: Run, decision: Decision<"secret_lost">, requestId?: string): Promise<Outcome> {
   const { bench, lease, isOver, isDelivered } = run;
   const { text: receipt } = decision;
@@ -279,7 +278,7 @@ async function withoutSecret(run: Run, decision: Decision<"secret_lost">, reques
   return { kind: "secret_lost", entry: lease.entry, receipt, requestId };
 }
 
-/** A client with a documented, unusable status (§4.2): its secret is useless and is destroyed. */
+/** Records a client with an unusable status (§4.2). Only the kept secret of a revoked client is destroyed. */
 async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   const { bench, lease, isOver } = run;
   if (!isOver || lease.entry.state === "done")
@@ -295,7 +294,7 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
 /** At the maximum number of clients (§8), the message lists clients that a person can revoke. */
 async function slotFailure(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
-  // Other codes concern the idempotency key (§7), and a named parameter is the cause.
+  // Other codes concern the idempotency key (§7). A parameter that the response names caused the conflict.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
   const { service_account_id: account } = JSON.parse(run.lease.entry.request_text) as CreationRequest;
   const holders = await holdersOf(run, account);
@@ -310,7 +309,7 @@ async function slotFailure(run: Run, refusal: Failure): Promise<Failure> {
   });
 }
 
-/** Limits the reads, because most clients of a long journal may be revoked. */
+/** Most clients of a long journal may be revoked, so the number of reads is limited. */
 const maxReads = 3 * maxClients;
 
 async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {

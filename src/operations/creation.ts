@@ -34,11 +34,11 @@ export interface CreationOptions {
   readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
   /** Asks once for each lost secret. Without consent, integ does not revoke the client or key. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
-  /** Set by `--revoke`. */
+  /** The id that `--revoke` names. */
   readonly namedRevocation?: string | undefined;
   /** Ms to wait for a pending client or for a key to appear in the list. The default is 0. */
   readonly waitMs?: number;
-  /** The command's idempotency key: integ then requests the receipt even of a finished entry. */
+  /** The idempotency key that the command names. integ then requests the receipt even of a finished entry. */
   readonly key?: string | undefined;
   readonly claimedBy?: SecretDelivery["claimedBy"];
 }
@@ -49,7 +49,7 @@ export interface Outcome {
   /** `delivered_before`: by an earlier process. `nothing_made`: no client or key exists. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
-  /** With the secret, if this process received it. */
+  /** Includes the secret if this process received it. */
   readonly receipt?: string | undefined;
   readonly secret?: OneTimeSecret;
   readonly requestId?: string | undefined;
@@ -59,7 +59,7 @@ export interface CreationContract extends Credential {
   /** Resumes an earlier process's delivery. @returns undefined if the secret is not found */
   continueDelivery(work: CreationWork): Promise<ContinuedDelivery | undefined>;
   send(work: CreationWork): Promise<Outcome>;
-  /** Without an idempotency key. @returns undefined if the secret of the found key is lost */
+  /** Set only for keys, whose requests have no idempotency key. @returns undefined if the secret of the found key is lost */
   searchKey?(work: CreationWork): Promise<Outcome | undefined>;
   /** @throws Failure if the key is in use, so its secret is not lost */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
@@ -93,7 +93,7 @@ export async function create(
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${resumptionWords(lease.entry)}`);
     const made = await finishCreation(contract, { ...options, bench, lease, destinationOf: () => destination });
-    // In a team's journal, the entries after a resumed one may have ended long ago.
+    // A team's journal is searched for later entries, and those after a resumed entry may be old.
     if (kind === "new" || !bench.journal.isShared) await warnOfSimultaneous(bench, lease.entry, since);
     return made;
   });
@@ -144,7 +144,7 @@ export async function finishCreation(
   return end;
 }
 
-/** If the delivery can continue, refuses a replacement that was never sent. */
+/** Continues the delivery. If the secret was found, a replacement that was never sent is refused. */
 async function resumeDelivery(contract: CreationContract, work: CreationWork, started: Entry | undefined) {
   const { bench, lease } = work;
   try {
@@ -221,13 +221,13 @@ async function replaceNow(contract: CreationContract, { work, started }: LostSec
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
     }
-    // Without an idempotency key, recovery may search for only one creation: the lost entry is settled first.
+    // Recovery searches the list for a request without an idempotency key, so only one such creation may be unfinished.
     const settlesFirst = replacement.entry.idempotency_key === null;
     if (settlesFirst || isOver) await settle();
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await earlierDelivery(contract, bench, await lastReplacement(bench.journal, replacement.entry));
-    // A run creates at most one replacement; one from an earlier run may itself be replaced.
+    // A run starts at most one replacement, but it may replace one that an earlier run started.
     const mayReplace = started && work.mayReplace;
     const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
     const made = await finishCreation(contract, again);
@@ -248,7 +248,7 @@ export async function admitStep(bench: Workbench, destination: Destination, inte
   return (await bench.journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
 }
 
-/** @throws Failure `unusable` if someone else has ended the client or key since its secret was lost */
+/** @throws Failure `unusable` if the client or key was revoked or expired after its secret was lost, and not by integ */
 async function assertNotRevoked(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { resource_id: id, detail } = lease.entry;
   if (id === null || detail.revoking === true) return;
@@ -262,7 +262,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   });
 }
 
-/** The replacement is sent only after the lost client or key is revoked. Does not repeat a recorded revocation. */
+/** Revokes the client or key whose secret is lost. If its replacement was sent, an earlier run already revoked it. */
 async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { id: entry, resource_id: id } = lease.entry;
   const others = await bench.journal.select({ all: true, replaces: entry });
@@ -293,7 +293,6 @@ async function warnOfSimultaneous(bench: Workbench, own: Entry, since: string): 
   const { journal } = bench;
   // Clocks of a team differ, but ids follow the order of admission.
   const range = journal.isShared ? { after: own.id } : { since };
-  // If the journal cannot be read now, the warning is skipped.
   const recent = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
   const others = recent.filter(
     (entry) =>
@@ -307,7 +306,7 @@ async function warnOfSimultaneous(bench: Workbench, own: Entry, since: string): 
   if (others.length === 0) return;
   const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
   const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // Two processes must name the same client, or a person could revoke both.
+  // Both processes must suggest revoking the same client or key, or a person could revoke both.
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);

@@ -8,7 +8,7 @@ interface BoundProfile extends Pick<Account, "profileId" | "baseUrl" | "principa
   readonly organizationId?: string | null | undefined;
 }
 
-/** @param isShared ignores profile ids, which are local to a machine */
+/** @param isShared true for a team's journal: profile ids, which are local to a machine, are then not compared */
 export function otherAccount(entry: Entry, profile: BoundProfile, isShared: boolean): Failure | undefined {
   const { profileId, baseUrl, organizationId, principal } = profile;
   const isOther = isShared
@@ -31,7 +31,7 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
   });
 }
 
-/** A command that sets the variables would show a credential. */
+/** The step is a hint, because a command that sets the variables would show a credential. */
 export function setEnvironment(entry: Entry): NextStep {
   const { base_url, region, organization_id, principal } = entry;
   const credential =

@@ -41,7 +41,7 @@ const unknownMeaning =
   "The new secret did not arrive, and the old secret may have stopped working. integ did not replace the old secret.";
 const repeatMeaning = "The command below rotates the key again: its current secret may stop working.";
 
-/** Read before the question, whose answer does not cover another process's later rotation. */
+/** Called before a person is asked, because the answer does not cover a later rotation by another process. */
 export function earlierRotations({ journal, account }: Workbench, id: string): Promise<ReadonlySet<string>> {
   return settledRotations(journal, {
     ...accountFields(account),
@@ -137,9 +137,9 @@ async function rotateNow(work: SecretWork, stateBefore?: SendOptions["stateBefor
 }
 
 /**
- * Proves a secret before it replaces the profile's own. If no proof is possible, the profile takes it, because the service
- * returned it for this key. It is kept for `claim` if the service refuses it, if the key cannot be used, or if it is unproven
- * and the key's id changed.
+ * Proves a secret before it replaces the profile's own. A secret that cannot be proven also replaces it, because the
+ * service returned the secret for this key. The secret is instead kept for `claim` if the service refuses it, if the
+ * key cannot be used, or if the key has another id and no proof.
  */
 function ownProof(
   bench: Workbench,

@@ -1,4 +1,4 @@
-// Replaces an access key by an equivalent one, proven by an exchange of its secret. in-place.ts has the API's rotation.
+// Replaces an access key by an equivalent one, proven by a token exchange. in-place.ts uses the API's rotation.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";

@@ -1,5 +1,5 @@
-// Creates access keys (§2.4, §4.4), and sends requests for in-place.ts. Without an idempotency key, a request that may
-// have arrived is never repeated: orphan.ts searches for its key.
+// Creates access keys (§2.4, §4.4), and sends requests for in-place.ts. A creation has no idempotency key, so a request
+// that may have arrived is never repeated: orphan.ts searches the list for its key.
 import {
   accessKeyBody,
   type AccessKeyRequest,
@@ -49,7 +49,7 @@ import {
 
 export interface KeyCreation {
   readonly request: AccessKeyRequest;
-  /** Normalized, because `in 90d` is the same intent tomorrow; default: the request's time. */
+  /** The normalized expiry, so that `in 90d` is the same intent tomorrow. By default, the request's `expiresAt`. */
   readonly expiry?: string;
   /** `--marker`: the name gets a mark that identifies an orphan with certainty. */
   readonly marked: boolean;
@@ -114,7 +114,7 @@ async function sendKeyCreation(work: CreationWork): Promise<Outcome> {
   const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
   return withRelease(work, async () => {
-    // Read before the request: a failure after it would prevent the delivery.
+    // The ids are read before the request, because a failed read after it would prevent the delivery.
     const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
     const answer = await sendForSecret(work, {
       what: "create the access key",

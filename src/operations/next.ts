@@ -10,7 +10,7 @@ export type Step =
   | "give way"
   | "deliver"
   | "send"
-  /** Search the list for the key of a request without idempotency key that may have arrived. */
+  /** Search the list for the key: its request may have arrived, and has no idempotency key. */
   | "look"
   /** With consent: revoke the lost client or key and create another, or rotate the key in place again. */
   | "replace"
@@ -22,7 +22,7 @@ export type Step =
 export interface Facts {
   /** Other work replaces the entry: a later rotation, another replacement, or a secret that was found. */
   readonly isOverrun?: boolean;
-  /** The newest creation of a rotation that did not fail. */
+  /** The rotation's newest creation that did not fail. */
   readonly child?: Pick<Entry, "state"> | undefined;
   readonly isDue?: boolean;
   readonly isOldRevoked?: boolean;
@@ -35,7 +35,7 @@ export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
   return evidence.find((known) => known === proven);
 }
 
-/** A rotation's entry records this if the service refused the new secret. */
+/** The value of `proven` in a rotation's entry after the service refused the new secret. */
 export const refusedProof = "refused";
 
 type NextInput = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;

@@ -24,7 +24,7 @@ export function requestIn({ request_text }: Entry): AccessKeyRequest {
   return JSON.parse(request_text) as AccessKeyRequest;
 }
 
-/** Unfinished creations that may have created the key instead. */
+/** @returns other unfinished creations of the same name, which may have created the key instead */
 async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promise<Entry[]> {
   const isSame = ({ id, base_url, operation, resource_id }: Entry): boolean =>
     id !== entry.id && resource_id === null && base_url === entry.base_url && operation === entry.operation;
@@ -32,7 +32,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
   return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
-/** Searches again later if the request is too recent for an absent key to prove anything. */
+/** A key that is missing soon after its request proves nothing, so the search is repeated if `waitMs` allows it. */
 export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await searchCriteria(bench, entry, rows);
@@ -41,7 +41,7 @@ export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: Crea
   const waitFor = settledAt - serviceTime(bench);
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
   await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
-  // At least this time has passed, even if the clock was set back meanwhile.
+  // The wait has reached `settledAt`, even if the clock was set back meanwhile.
   const askedAt = Math.max(settledAt, serviceTime(bench));
   return findOrphan(await listedKeys(bench), sought, askedAt);
 }
@@ -55,13 +55,13 @@ function listedKeys(bench: Workbench): Promise<Rows> {
 async function searchCriteria(bench: Workbench, entry: Entry, rows: Rows): Promise<Criteria> {
   const request = requestIn(entry);
   const { clock_offset_ms: offset } = entry;
-  // The first response showed that the clocks agree.
+  // True if the first response showed that the clocks agree.
   const isClockKnown = offset !== null && Math.abs(offset) <= clockSkewMs;
   return {
     request,
     marked: entry.detail.marked === true,
     createdAfter: startedAt(entry),
-    // With a wrong clock, the request may be very recent.
+    // With a wrong clock, the request may be more recent than its recorded time.
     sentUntil: isClockKnown ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown,
     skewMs: clockSkewMs,
@@ -89,7 +89,7 @@ async function idsOfOtherEntries(
   keys: readonly AccessKey[],
 ): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
-  // After a crash, the key may be named only in the kept secret.
+  // After a crash, only the kept secret may name the key.
   for (const other of keys.length === 0 ? [] : await journal.unsettled())
     if (other.id !== id && secrets.isKept(other.id)) known.add((await secrets.readKept(other.id)).id);
   for (const key of keys) {
@@ -159,7 +159,7 @@ async function settleOrphanFound(
   if (!certain) await assertNoOtherMaker(bench, lease.entry, key);
   const attempted_at = attemptedPlaces(bench.secrets, lease.entry.detail);
   const detail = { ...lease.entry.detail, attempted_at, in_flight: false, orphan_certain: certain };
-  // An unrecorded key would be searched for again and again. Nothing was sent, so the work may end here.
+  // If this record fails, the work ends: nothing was sent, and an unrecorded key would be searched for again.
   await lease.record({ state: "secret_lost", resource_id: key.id, last_error: null, detail });
   const found = certain
     ? `Found the key ${key.id}: its name has the mark of this creation.`

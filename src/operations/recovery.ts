@@ -21,7 +21,7 @@ import { entryFailure, type Workbench } from "./workbench.ts";
 export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<RotationOptions, "mayRevokeUnproven"> {
   readonly overlap: "leave" | "end";
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
-  /** True if an unusable account skips the entry instead of failing it. */
+  /** True if an entry whose account cannot be used is skipped instead of failed. */
   readonly isOptional?: (entry: Entry) => boolean;
   /** True if the entry is recovered once more, with a new account from `benchFor`. */
   readonly mayTryAgain?: (ended: Recovered) => boolean;
@@ -33,7 +33,7 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
 export interface Recovered {
   readonly entry: Entry;
   readonly failure?: Failure;
-  /** Not changed, because the profile or credential is missing. */
+  /** True if the entry was not changed, because its profile or credential is missing. */
   readonly isSkipped?: boolean;
 }
 
@@ -120,7 +120,7 @@ export async function resumeWork(bench: Workbench, lease: EntryLease, options: F
   await finish(bench, lease, options);
 }
 
-/** @returns the unfinished entry whose recovery includes this one: the replaced entry, or the parent rotation */
+/** @returns the unfinished entry whose recovery includes this entry: its parent, the entry that it replaces, or itself */
 export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
@@ -173,7 +173,7 @@ async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boole
   return true;
 }
 
-/** Prefers a step that was not refused: its destination may have caused the refusal. */
+/** Prefers a step that was not refused, because a refused step's destination may have caused the refusal. */
 async function placedStep({ journal }: Workbench, rotation: Entry): Promise<Entry> {
   const steps = await journal.select({ all: true, parent: rotation.id });
   const placed = steps.filter(({ destination }) => destination !== null);

@@ -171,7 +171,7 @@ async function keyInList(bench: Workbench, id: string, service = bench.account.s
   return { key: keys.find((found) => found.id === id), isWhole: !list.saysMore && keys.length > 0 };
 }
 
-/** @returns null if never; undefined if the last use is not shown or the list may not be read */
+/** @returns the time of the last use; null if never used; undefined if the list does not show it or may not be read */
 export async function lastUseOf(bench: Workbench, id: string): Promise<string | null | undefined> {
   const found = await keyInList(bench, id).catch(unlessHidden);
   return found?.key?.lastUsedAt;

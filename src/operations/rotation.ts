@@ -47,7 +47,7 @@ export function isShortOverlap(overlapMs: number): boolean {
 
 export interface RotationOptions extends Omit<CreateOptions, "key"> {
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
-  /** By default the command waits for a short overlap; `leave` continues an overlap, and `end` ends it now. */
+  /** By default, the command waits for a short overlap. `leave` does not wait, and `end` ends the overlap now. */
   readonly overlap?: "leave" | "end";
   readonly reconnect?: () => Promise<Service>;
 }
@@ -59,7 +59,7 @@ export interface Rotation {
   readonly creation: CreationContract;
   readonly oldId: string;
   intent(): Intent;
-  /** Set only if the secret replaces the profile's own credential: proves it before its delivery. */
+  /** Proves the secret before its delivery. Set only if the secret replaces the profile's own credential. */
   readonly proveFirst?: SecretDelivery["prove"];
   checkNew?(child: Entry): Promise<void>;
   /** @returns false if the profile cannot prove secrets. @throws Failure if the proof fails */
@@ -85,7 +85,7 @@ export interface RotationRequest {
   readonly intent: Intent;
   readonly rotation: (bench: Workbench, lease: EntryLease, options: RotationOptions) => Rotation;
   readonly differences: (entry: Entry) => readonly Difference[];
-  /** How to start another rotation instead. */
+  /** Words that say how to start another rotation instead. */
   readonly alternative: (entry: Entry) => string;
   /** Set if the old credential is not active: ends the rotation with a failure. */
   readonly refuseOld?: ((lease: EntryLease) => Promise<Failure>) | undefined;
@@ -198,7 +198,7 @@ export async function finishRotation(rotation: Rotation): Promise<RotationResult
     // If this record fails, the rotation stops: both credentials work, and nothing more is sent.
     const { resource_id: before, detail } = lease.entry;
     const isAnother = before !== null && before !== id;
-    // These facts concern the earlier successor.
+    // Facts about the earlier successor do not hold for the new one.
     const unproven = isAnother ? { proven: undefined, overlap_until: undefined, gone: undefined } : {};
     await lease.record({ resource_id: id, detail: { ...detail, ...unproven } });
     const overlap = isAnother ? "leave" : rotation.options.overlap;
@@ -238,14 +238,14 @@ async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string 
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
-  // The old credential may be revoked already, so the profile's new credential is used.
+  // The old credential may already be revoked, so the profile's new credential is used.
   const account = { ...bench.account, service: service ?? bench.account.service };
   const renewed = { ...rotation, bench: { ...bench, account } };
   let times = 0;
   const look = (): Promise<Successor> =>
     successorOf(renewed, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
-    // A destination lost the secret, and a person revoked the old credential on integ's advice.
+    // A destination lost the secret, and integ advised to revoke the old credential: that ends the rotation.
     if (!lease.entry.detail.gone?.length || (await creation.statusOf(renewed.bench, oldId)) !== "revoked") throw error;
   });
   return undefined;
@@ -310,7 +310,7 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
   }
 }
 
-/** @throws Failure `unusable` if the id is empty or the old credential's, whose revocation would leave none */
+/** @throws Failure `unusable` if the new id is empty or equals the old one: a revocation would leave no credential */
 function assertNewId({ creation: { noun }, oldId }: Rotation, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
@@ -321,21 +321,20 @@ function assertNewId({ creation: { noun }, oldId }: Rotation, newId: string): vo
   });
 }
 
-/** Asks for consent only if no proof is possible, never after the service refused one. */
+/** Asks for consent only if no proof is possible, never after the service refused the secret. */
 async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   const { bench, lease, options, creation } = rotation;
   const { entry: child, secret } = made;
   const { noun } = creation;
   const id = idOf(made);
-  // The first proof started the overlap.
   const isProven = proofIn(lease.entry.detail) !== undefined;
   const mark = async (how: Proof): Promise<void> => {
-    // The overlap starts now, by the service's clock; a read learns its offset.
+    // The overlap starts now by the service's clock. Any response shows the offset of that clock.
     if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
       await creation.statusOf(bench, id);
     await lease.record(addProof(bench, lease.entry, how));
   };
-  // The secret of an earlier process may be at a readable destination.
+  // If an earlier process delivered the secret, its destination may be readable.
   const text =
     secret?.secret ??
     (await rereadSecret(bench.secrets, child)) ??
@@ -386,7 +385,7 @@ export function addProof(bench: Workbench, { detail }: Entry, how: Proof): Pick<
 /** The new credential may have been revoked or disabled since its proof. */
 async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor> {
   const { detail } = rotation.lease.entry;
-  // A token exchange shows an active credential; a person's consent does not.
+  // A token exchange shows that the credential is active; a person's consent does not.
   const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
   const child = isFresh ? made.entry : await workingSuccessor(rotation, made.entry);
   assertProfileHasSecret(rotation, child);
@@ -425,7 +424,7 @@ async function lostPlaces(
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place, { isActive, destination });
-    // Another machine found this destination without the secret; this machine cannot read it.
+    // An earlier check found no secret at this destination, which this machine cannot read.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "missing" : seen].push(name);
   }
   const { missing } = names;
@@ -437,7 +436,10 @@ async function lostPlaces(
   return missing;
 }
 
-/** @returns the new credential, or its successor in all its places. @throws Failure `unusable` if it does not work */
+/**
+ * @returns the new credential's entry, or that of a successor in each of its places.
+ * @throws Failure `unusable` if none works
+ */
 async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry> {
   const { bench, oldId, creation } = rotation;
   const { noun } = creation;
@@ -452,7 +454,7 @@ async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry
     return workingSuccessor(rotation, next);
   }
   const after = later?.resource_id;
-  // A working successor exists, so another rotation would create one too many.
+  // If the new credential has a successor, another rotation would create one credential too many.
   const meaning = after ? `It was rotated, and ${after} followed.` : `Another rotation makes another new ${noun}.`;
   const again =
     noun === "key"
@@ -490,7 +492,7 @@ async function recordUnfinished({ bench, lease, creation }: Rotation, error: unk
   await recordOrWarn(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
-  // The failed step's advice has priority, such as a key that a person must find in the list.
+  // The failed step's own advice has priority, for example to find a key in the list.
   const isNamed = recovers === entry.id || (noun === "key" && (hint ?? nextCommand) !== undefined);
   const isResumed = !isSettled(state) && !isNamed;
   // Recovery would fail again while a credential is missing or refused.

@@ -53,7 +53,7 @@ export interface SecretDelivery {
   readonly destination: Destination;
   /** Who claims a kept secret now: a person, or the item's policy. */
   readonly claimedBy?: "person" | "policy" | undefined;
-  /** Set if the secret replaces a credential in use: proves it before its delivery. */
+  /** Proves the secret before its delivery. Set if the secret replaces a credential in use. */
   readonly prove?: ((secret: string) => Promise<void>) | undefined;
 }
 
@@ -68,9 +68,10 @@ export interface DeliveryOptions {
 }
 
 /**
- * Records a destination before it reserves space there, and removes an abandoned reserve before its record, so that a
- * crash leaves no unrecorded reserve.
- * @param options.isKept the secret is safe elsewhere, so even a complete copy in an abandoned reserve is removed
+ * Records a destination before it reserves space there, and removes an abandoned reserve before it drops that reserve's
+ * record, so that a crash leaves no unrecorded reserve.
+ * @param options.isKept true if the secret is safe elsewhere: an abandoned reserve with a complete copy is then removed
+ * too
  */
 export async function reserveDestination(
   bench: Overwriting,
@@ -182,7 +183,7 @@ export async function settleDelivered(
   if (!isClaimed) assertMatchesRequest(lease.entry);
 }
 
-/** Recorded before the claim, so that after a crash the rotation does not wait for another claim. */
+/** The rotation is recorded before the claim, so that after a crash it does not wait for another claim. */
 async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<void> {
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;
@@ -237,7 +238,7 @@ export async function deliveryEvidence(bench: Overwriting, entry: Entry): Promis
   }).catch(onFailure(() => undefined));
 }
 
-/** Exit 12. */
+/** `undelivered` (exit 12), or `conflict` if a conflict prevented the delivery. */
 export function undelivered(
   entry: Entry,
   because: unknown,
@@ -265,7 +266,7 @@ function claimStep(entry: Entry): NextStep {
   return { hint: `Claim the entry ${id} and pass ${what} again: commands are not stored.` };
 }
 
-/** Exit 9: the client or key exists. */
+/** Exit 9: the client or key exists, and its secret is lost. */
 export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
@@ -293,7 +294,7 @@ export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] =
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }
 
-/** A broken response may contain the only copy of the secret. @returns its likely id, and why it was not kept */
+/** A broken response may have the only copy of the secret. @returns the likely id, and why the secret was not kept */
 export async function keepSalvaged(
   { bench, lease }: Omit<SecretDelivery, "destination">,
   { secret, text }: Salvage,
@@ -368,13 +369,13 @@ interface DeliveryToContinue extends SecretDelivery {
   readonly learned?: Partial<EntryProgress>;
 }
 
-/** @returns undefined if the secret is neither delivered nor kept. @throws Failure `undelivered` if it needs a claim */
+/** @returns undefined if the secret is neither delivered nor kept. @throws Failure `undelivered` if a person must claim it */
 export async function continueDelivery(work: DeliveryToContinue): Promise<ContinuedDelivery | undefined> {
   const { bench, lease, destination } = work;
   const { id, state } = lease.entry;
   const learnedFrom = async (kept?: OneTimeSecret): Promise<Partial<EntryProgress>> =>
     work.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
-  // After a crash, only the copy may have the id. A damaged copy has none.
+  // After a crash, only the copy may have the id of the client or key. A damaged copy has none.
   const learnedFromCopy = async () =>
     learnedFrom(bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined);
   try {
@@ -385,7 +386,7 @@ export async function continueDelivery(work: DeliveryToContinue): Promise<Contin
       await settleDelivered(work, await learnedFromCopy());
       return {};
     }
-    // The copy exists until `done` is recorded. If it is missing, its folder was removed or is elsewhere.
+    // The copy exists until `done` is recorded. If the copy is missing, its folder was removed or is elsewhere.
     assertNotKeptElsewhere(bench, lease.entry);
     await keepDelivered(bench, lease);
     if (!bench.secrets.isKept(id)) {
@@ -419,7 +420,7 @@ function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: Se
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
-/** If the destination of an existing client cannot be checked, it may have the secret: the outcome is unknown. */
+/** The destination of an existing client may have the secret. If it cannot be checked, the outcome is unknown. */
 async function failUnknown({ bench, lease, learned }: DeliveryToContinue, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
   await recordOrWarn(bench, lease, { ...learned, state: "unknown" });
@@ -474,7 +475,7 @@ export async function undeliveredIfKept({ bench, lease }: SecretDelivery, failur
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 
-/** Keeps a copy if only some destinations have the secret. @returns true if all have it */
+/** Keeps a copy if only some destinations have the secret. @returns true if all have it, or if it was claimed */
 export async function findSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
   if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
   await keepDelivered(bench, lease);
@@ -513,7 +514,7 @@ export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: stri
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
   const { keyDifferences } = await import("../api/access-keys.ts");
   const request = JSON.parse(entry.request_text) as AccessKeyRequest;
-  // The parent rotation may have an id that the entry lacks.
+  // The parent rotation may record a key id that the entry lacks.
   const [rotation] = entry.parent === null ? [] : await bench.journal.select({ all: true, ids: [entry.parent] });
   const seen = (id || entry.resource_id || rotation?.resource_id) ?? undefined;
   const differs = keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs;

@@ -26,9 +26,10 @@ interface AdmissionOptions extends AdmissionChoice {
 }
 
 /**
- * Admits work with the destination of its secret. If the destination refuses, an earlier process may have delivered there:
- * that work is resumed. Only the entry's holder may check this, because the check can finish a delivery.
- * @returns no `place` for resumed work, which needs none
+ * Admits work with the destination of its secret. If the destination refuses the secret, an earlier process may have
+ * delivered it: that earlier work is then resumed. Only the entry's holder may check for a delivery, because the check
+ * can complete one.
+ * @returns no `place` if the secret was already delivered
  */
 export async function admitWork(
   { journal, secrets }: Workbench,
@@ -54,7 +55,7 @@ export async function admitWork(
   return { ...(await journal.admit({ ...intent, destination: { ...place } }, choice)), place };
 }
 
-/** Recorded before the request: after a crash its outcome is unknown, and the secret may be at `place`. */
+/** The attempt is recorded before its request: after a crash its outcome is unknown, and `place` may have the secret. */
 export async function recordAttempt(
   { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
   { state, place, detail }: Pick<Entry, "state" | "detail"> & { readonly place: DestinationRecord | undefined },
@@ -159,7 +160,7 @@ export async function recordingFailure<T>(
   }
 }
 
-/** For a last request that changed nothing. @returns the failure that fits the entry's state */
+/** Records the failure after a last request that changed nothing. @returns the failure that fits the entry's state */
 export async function recordFailure(
   bench: Workbench,
   lease: EntryLease,
@@ -183,9 +184,9 @@ export async function wait(bench: Workbench, ms: number, label: string): Promise
   }
 }
 
-/** A 429: nothing was changed, and the entry keeps the request. */
+/** True if the service refused the request with 429: nothing was changed, and the entry keeps the request. */
 export function isRateLimitRefusal({ kind, details }: Failure): boolean {
-  // After a token endpoint's 429, the request was not sent.
+  // If a token endpoint sent the 429, the request itself was not sent.
   return kind === "rate_limited" && details.unsent !== true;
 }
 
@@ -193,12 +194,12 @@ export function isRateLimitRefusal({ kind, details }: Failure): boolean {
 export async function waitUntilDue(bench: Workbench, entry: Entry): Promise<void> {
   const { clock, account, retryForMs } = bench;
   const until = entry.detail.put_off_until;
-  // If the clock was set back, the wait is unknown.
+  // If the clock was set back, the remaining wait cannot be computed.
   if (until === undefined || clock.now() < Date.parse(entry.updated_at)) return;
   const now = clock.now() + (account.service.clockOffset() ?? entry.clock_offset_ms ?? 0);
   const leftMs = Date.parse(until) - now;
   if (leftMs <= 0) return;
-  // The parent's id resumes all its steps. This `--retry-for` covers the wait.
+  // The recovery of the parent resumes all its steps. The suggested `--retry-for` covers the wait.
   const minutes = [flags.retryFor, `${Math.ceil(leftMs / 60_000) + 2}m`];
   const step = recoveryStep(entry.parent ?? entry.id, leftMs > longestWaitMs ? [] : minutes);
   const hint: Advice | undefined = leftMs > longestWaitMs ? `Wait until ${until}, then run the command.` : undefined;

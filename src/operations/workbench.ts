@@ -70,7 +70,7 @@ export interface Workbench extends DeliveryBench {
   readonly retryForMs: number;
 }
 
-/** A step of larger work has its entry's account. */
+/** A step of larger work uses the account of the entry that it belongs to. */
 export function accountFields(account: Account | Entry) {
   if ("base_url" in account) {
     const { profile, profile_id, principal, organization_id, region, base_url, service_version } = account;
@@ -126,7 +126,7 @@ export async function recordOrWarn(
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<boolean> {
-  // Other machines cannot see where the secret is kept.
+  // The record names the state folder, because other machines cannot see where the secret is kept.
   const { detail = lease.entry.detail } = change;
   const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {
@@ -148,7 +148,7 @@ export async function recordOrWarn(
   }
 }
 
-/** Names the profile, and the request if it may have been sent. */
+/** The failure names the profile, and the request if it may have been sent. */
 export function entryFailure(entry: Entry, kind: FailureKind, message: string, details: FailureDetails = {}): Failure {
   const wasSent = details.unsent !== true && entry.attempts > 0;
   const request = wasSent ? `${entry.method} ${entry.path}` : undefined;

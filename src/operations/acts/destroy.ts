@@ -1,5 +1,5 @@
-// The act `destroy`: deletes the kept copy of a secret. The copy may be the only one, so neither an earlier delivery
-// nor a client that is `disabled` or `expired` suffices.
+// The act `destroy`: deletes the kept copy of a secret. The copy may be the only one, so a recorded delivery is not
+// enough evidence, nor is a client that is `disabled` or `expired`.
 import type { Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { AtDestination, Overwriting } from "./overwrite.ts";
@@ -12,7 +12,7 @@ export type DestroyEvidence =
 
 type KeptEntry = Pick<Entry, "id" | "resource_id">;
 
-/** Safe to repeat. @returns false if the evidence does not suffice and the copy is kept */
+/** @returns false if the evidence is not enough, so that the copy stays */
 export async function destroy(bench: Overwriting, entry: KeptEntry, evidence: DestroyEvidence): Promise<boolean> {
   if (!(await isEvidence(bench.journal, entry, evidence))) return false;
   await bench.secrets.destroyKept(entry.id);
@@ -26,7 +26,7 @@ async function isEvidence(journal: Journal, entry: KeptEntry, evidence: DestroyE
   if ("entry" in evidence) return evidence.entry === id;
   const { id: later, state, operation, detail } = evidence.rotatedAgain;
   const isLater = operation === "access_key.rotate" && detail.key_id === resource_id && later > id;
-  // The later rotation replaced every earlier secret.
+  // A later rotation with a new secret made every earlier secret useless.
   const hasSucceeded = state === "done" || state === "undelivered" || state === "secret_lost";
   return isLater && hasSucceeded && !(await journal.untrusted([later])).has(later);
 }

@@ -1,5 +1,5 @@
-// The act `overwrite`: the only code that replaces the content of a secret's destination. The content at the moment of
-// the write decides, not a recorded path or name.
+// The act `overwrite`: the only code that replaces the content of a secret's destination. It decides by the content at
+// the moment of the write, not by a recorded path or name.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
@@ -29,7 +29,7 @@ export type Overwriting = Pick<DeliveryBench, "journal" | "secrets">;
 
 export class AtDestination {
   readonly entry: string;
-  /** Private, so that evidence exists only after a write or check that did not throw. */
+  /** The constructor is private, so that evidence exists only after a write or check that did not throw. */
   private constructor(entry: string) {
     this.entry = entry;
   }
@@ -74,16 +74,16 @@ export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecor
   return bench.secrets.completeDelivery(await withProof(bench, entry, record), permission(bench, { entry }));
 }
 
-/** `unverified` means that this machine, or every machine, cannot read the destination. */
+/** `unverified`: this machine cannot determine whether the destination has the secret. */
 export type Seen = "there" | "missing" | "unverified";
 
 interface Looking {
   readonly isActive: (id: string) => Promise<boolean>;
-  /** Needed for the check of a command, because the journal does not store its text. */
+  /** Needed to run a command's check, because the journal does not store commands. */
   readonly destination?: Destination | undefined;
 }
 
-/** A later secret of the same item also counts if its client or key is active. */
+/** A destination with a later secret of the same item is also `there`, if the client or key of that secret is active. */
 export async function seenAt(
   bench: Overwriting,
   entry: Entry,
@@ -114,7 +114,7 @@ export async function seenAt(
   return "missing";
 }
 
-/** @returns the output of a command's check. @throws Failure `pending` if the check fails */
+/** @returns the output of a command's check; undefined for other destinations. @throws Failure `pending` if the check fails */
 async function shownBy(
   destination: Destination | undefined,
   entry: Entry,
@@ -139,10 +139,10 @@ export async function secretShownBy(
   return undefined;
 }
 
-/** Such a proof does not identify the content: the store showed no version after the write. */
+/** A proof `after <version>` does not identify the content: the store showed no version after the write. */
 const isWeak = (proof: string): boolean => proof.startsWith("after ");
 
-/** Without a recorded digest of the delivered secret, the digest of its kept copy is used. */
+/** Uses the digest of the kept copy if no digest of the delivered secret is recorded. */
 async function withProof({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
   if (record.kind === "stdout" || record.proof || !secrets.isKept(entry.id)) return record;
   const kept = await secrets.readKept(entry.id).catch(() => undefined);
@@ -185,7 +185,7 @@ async function assertAllowed(bench: Overwriting, lease: EntryLease, places: read
         meaning: "Nothing was sent.",
         hint: "Name another destination, or ask the owner of that list to add this destination.",
       });
-    // The opened destination is on this machine, but the entry may have recorded another machine for it.
+    // The destination was opened here, but the entry may record it for another machine.
     const asked = placesOf(lease.entry.destination);
     const named = [place, ...asked.filter((one) => isSamePlace(one, place))];
     if (isLocal(place) && !named.every((one) => isOfMachine(one, bench))) throw ofAnotherMachine(lease.entry.id, place);
@@ -198,7 +198,10 @@ async function assertAllowed(bench: Overwriting, lease: EntryLease, places: read
   }
 }
 
-/** The step's new record is signed here, so it may only name destinations that the trusted record of the whole work may use. */
+/**
+ * Checks before this machine signs the step's entry: its parent and the replaced entry must be trusted and allow these
+ * places.
+ */
 export async function assertStepAllowed(
   bench: Overwriting,
   { parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">,
@@ -294,7 +297,7 @@ async function isReplaceable(
 ): Promise<boolean> {
   const { journal } = bench;
   const isKnown = (known: string | undefined): boolean => hasContentId(found, known, journal.digests);
-  // The text of a command does not identify the place that it writes to; the digest of what is there does.
+  // The text of a command does not identify its destination; the digest of the secret there does.
   const isThere = (place: SingleRecord): boolean =>
     isSameHere(place, at) || (place.kind === "command" && at.kind === "command");
   const ownPlaces = [await withProof(bench, entry, at), ...placesOf(entry.destination).filter(isThere)];
@@ -328,13 +331,13 @@ async function isAnyTrusted(journal: Journal, entries: readonly Entry[]): Promis
 
 const proofOf = (place: SingleRecord): string | undefined => ("proof" in place ? place.proof : undefined);
 
-/** True if an unreadable store changed after this entry began to write: no better evidence of the write exists. */
+/** True if a write-only store changed after this entry began to write: no better evidence of the write exists. */
 function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
   const proof = proofOf(place);
   return found.is === "hidden" && proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;
 }
 
-/** @returns entries of the policy item, and those linked to them by parent, replacement, client or key */
+/** @returns the entry, the entries of its policy item, and all that a parent, replacement, client or key links to them */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);
   const visited = new Set<string>();

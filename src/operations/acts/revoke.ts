@@ -68,7 +68,7 @@ export async function revoke<C extends keyof RevocationAnswers, R>(
     if (!(end instanceof Failure)) return end;
     if (!isWithoutEffect(answer) && isOwn(lease.entry)) {
       const recorded = await recordOrWarn(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
-      // The service's failure is more useful than the disk's. Nothing more is sent.
+      // The service's failure is more useful to report than the disk's.
       if (!recorded) throw end;
     }
     // Saves the `put_off_until` that `send` has set, so that other processes wait too.
@@ -84,7 +84,7 @@ const isWithoutEffect = ({ kind }: Attempt<unknown>): boolean => kind === "refus
 
 const isOwn = ({ operation }: Entry): boolean => operation.endsWith(".revoke");
 
-/** Recorded before each request, so that a later run does not attribute integ's revocation to another person. */
+/** A later run must not attribute integ's revocation to another person. */
 async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   const { operation, state, attempts, detail } = lease.entry;
   const isOfRotation = operation.endsWith(".rotate");

@@ -29,12 +29,12 @@ const requests: {
   "revoke key": ({ accessKeys }, _entry, id) => accessKeys.revoke(id),
 };
 
-/** Only the process that sent an entry's first request may record a response's clock offset for it. */
+/** An entry's clock offset comes only from the process that sent the entry's first request. */
 const startedLeases = new WeakSet<EntryLease>();
 
 const maxRequestIds = 100;
 
-/** Keeps the response even after Ctrl-C, and adds its request id and clock offset to the entry's next record. */
+/** Waits for the response even after Ctrl-C. The entry's next record includes the response's request id and clock offset. */
 export async function send<K extends keyof Answers>(
   bench: Workbench,
   lease: EntryLease,
