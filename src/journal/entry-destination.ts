@@ -18,7 +18,7 @@ export type SecretFormat = z.infer<typeof Format>;
 
 const optionalText = z.optional(z.string());
 
-/** Identify the content that integ wrote to a file, profile or store. */
+/** Fields that identify the content that integ wrote to a file, profile or store. */
 const contentFields = {
   /** Random id of the machine's state folder; absent if every machine reaches the destination. */
   machine: optionalText,
@@ -35,7 +35,7 @@ const Single = z.discriminatedUnion("kind", [
     mark: optionalText,
     /** How the check command shows that the secret arrived. */
     check: z.optional(z.enum(["output", "exit"])),
-    /** As in `contentFields`, if the check prints the secret. */
+    /** Has the meaning of `contentFields.proof`; set only if the check prints the secret. */
     proof: optionalText,
     consent: optionalText,
   }),
@@ -61,7 +61,7 @@ const Single = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("store"),
     to: z.string(),
-    /** Other facts that identify the place, such as the server: no secret or credential. */
+    /** Other facts that identify the place, such as the server. They contain no secret or credential. */
     facts: z.record(z.string(), z.string()),
     ...contentFields,
   }),
@@ -85,7 +85,7 @@ export const ConsentSchema = z.object({
   /** The option or answer that gave the consent, such as `--force`. */
   by: z.string(),
   to: optionalText,
-  /** Of the replaced content. */
+  /** The digest of the replaced content. */
   digest: optionalText,
   version: optionalText,
 });

@@ -85,7 +85,7 @@ export type ClientProof = NonNullable<EntryDetail["proof"]>;
 
 export type KeyExchange = NonNullable<EntryDetail["exchange"]>;
 
-/** Never changes after the admission. */
+/** The fields of an entry that never change after its admission. */
 export interface EntryIdentity extends Omit<Fixed<JournalRecord["intent"]>, "operation"> {
   readonly id: string;
   readonly operation: Operation;
@@ -123,7 +123,7 @@ export function startedAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
-/** A replaced state folder counts as another place, because it had other kept secrets. */
+/** A replaced state folder counts as another place, because the earlier folder had its own kept secrets. */
 export function attemptedPlaces(
   { place, machine }: { readonly place: string; readonly machine: { copy(): string } },
   { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],

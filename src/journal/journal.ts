@@ -27,12 +27,12 @@ export type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
 export type { Finding } from "./record.ts";
 export type { Condition, EscrowStore, Holder } from "./store.ts";
 
-/** An entry that only this process may change until it is released. */
+/** An entry that only this process may change until `release`. */
 export interface EntryLease {
   readonly entry: Entry;
   /** Set if the last holder crashed: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
-  /** Durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
+  /** The record is durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
   record(change: Partial<EntryProgress>): Promise<Entry>;
   /** True if all records are signed with keys of the journal; an untrusted entry permits no request. */
   isTrusted(): Promise<boolean>;
@@ -82,7 +82,7 @@ export class StoredJournal {
   readonly #store: Store;
   readonly #parts: Required<JournalOptions>;
   readonly #holds = new Set<Hold>();
-  /** Concurrent admissions of this process would make each other repeat. */
+  /** Runs the admissions of this process one by one, because concurrent ones would make each other repeat. */
   readonly #inTurn = inTurn();
 
   constructor(store: Store, { now, actor, waitMs = 10_000, keys }: JournalOptions) {
@@ -103,14 +103,13 @@ export class StoredJournal {
     return this.select({});
   }
 
-  /** The newest first. */
+  /** @returns the entries, the newest first */
   async select(filter: EntryFilter): Promise<Entry[]> {
     const found: Entry[] = [];
     for await (const entry of this.each(filter)) found.push(entry);
     return found;
   }
 
-  /** Streams the result of `select`. */
   async *each(filter: EntryFilter): AsyncIterable<Entry> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     if (left <= 0) return;
@@ -130,7 +129,7 @@ export class StoredJournal {
     }
   }
 
-  /** Includes the archive. */
+  /** Includes archived entries. */
   async count(): Promise<number> {
     let count = 0;
     for await (const _ of this.each({ all: true, archived: true })) count += 1;
@@ -200,7 +199,7 @@ export class StoredJournal {
     return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
-  /** Leases the entry that `admit` would resume, without a record. @returns undefined if no such entry is free */
+  /** Leases the entry that `admit` would resume, without writing a record. @returns undefined if no such entry is free */
   resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
     const request = requestOf(intent, choice);
     const attempt = async (): Promise<Admission | Busy | undefined> =>
@@ -334,8 +333,8 @@ export class StoredJournal {
   }
 
   /**
-   * Takes an entry from the holder that the user saw, which can no longer record steps.
-   * @throws Failure `conflict` if the holder has changed or, in a file, if it runs or recorded a step recently
+   * Takes an entry from the holder that the user saw. That holder can record no more steps.
+   * @throws Failure `conflict` if the holder has changed or, in a file, if the holder runs or recorded a step recently
    */
   async takeAway(id: string, seen: Holder | undefined): Promise<void> {
     const entry = await this.find(id);
@@ -372,7 +371,7 @@ export class StoredJournal {
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, imported, options));
   }
 
-  /** Undefined removes the mark. @throws Failure if an entry is leased, or the mark names another journal */
+  /** `undefined` removes the mark. @throws Failure if an entry is leased, or the mark names another journal */
   async markMoved(moved: MoveMark | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
     return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
@@ -396,7 +395,7 @@ export class StoredJournal {
     });
   }
 
-  /** True if the entry was not edited and all its HMACs are valid. It may be of another journal. */
+  /** True if the entry was not edited and all its HMACs are valid. The entry may be of another journal. */
   isSigned({ records, mismatch }: EntryRecords): boolean {
     return mismatch === undefined && records.every((record) => this.#parts.keys.judge(record) === "valid");
   }
@@ -414,7 +413,7 @@ export class StoredJournal {
     return this.#signing("update the journal", "The journal is as it was.", () => this.#store.exclusive(work));
   }
 
-  /** What every command reports; cheaper than `verify`. */
+  /** Problems that every command reports; cheaper than `verify`. */
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }

@@ -40,7 +40,6 @@ export function missingKeys(path: string): Keys {
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
 
-/** @returns undefined if the list is invalid */
 export function keyList(list: string): string[] | undefined {
   const keys = list.split(",").map((key) => key.trim());
   return keys.every((key) => keyPattern.test(key)) ? keys : undefined;
@@ -65,7 +64,7 @@ const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}
 export interface KeySource {
   readonly read: () => readonly string[];
   readonly make?: () => string;
-  /** Keys for digests of secrets only. */
+  /** Earlier keys, which only verify digests of secrets. */
   readonly readEarlier?: () => readonly string[];
 }
 

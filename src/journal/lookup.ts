@@ -7,16 +7,16 @@ import { isObject, tryParseJson } from "../json.ts";
 export interface EntryFilter {
   /** Include finished entries. Ignored with `states`. */
   readonly all?: boolean;
-  /** Include the archive, where entries selected by id are always found. */
+  /** Include the archive. Entries selected by id are found there anyway. */
   readonly archived?: boolean;
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;
-  /** Under any profile name. */
+  /** Matches entries of this account under any profile name. */
   readonly account?: EntryAccount;
   /** A user, a host, `user@host` or the address of a CI run. */
   readonly actor?: string;
-  /** Time of the last change, ISO 8601 UTC. */
+  /** The earliest time of the last change, ISO 8601 UTC. */
   readonly since?: string;
   /** Admitted after the entry with this id. */
   readonly after?: string;
@@ -81,7 +81,7 @@ const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeDigits = 6;
 const randomDigits = 4;
 const randomSpan = 32 ** randomDigits;
-/** 2025-01-01 in seconds; six digits last 34 years. */
+/** 2025-01-01 in seconds since 1970. Six digits of seconds last 34 years. */
 const epochSeconds = 1_735_689_600;
 
 export const idPattern = /^[0-9a-hjkmnp-tv-z]{10}$/;

@@ -9,7 +9,7 @@ import type { NewRecord, Store, Transaction } from "./store.ts";
 
 export type ImportedEntries = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
 
-/** `extended` counts entries that got new records. */
+/** `extended` counts existing entries that got new records. */
 export interface Merged {
   readonly added: number;
   readonly extended: number;

@@ -10,7 +10,7 @@ interface PruneChoice {
   readonly isOfAnyAge?: boolean;
 }
 
-/** Ids are unique within a base URL. */
+/** An id is unique only within its base URL. */
 function uniqueIds({ base_url }: Entry, resource: string | null | undefined): string[] {
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
@@ -21,9 +21,9 @@ function createdBy(entry: Entry): string[] {
 }
 
 /**
- * Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all. A revocation's entry
- * stays with the entry that created the client or key. A rotation stays while an in-place rotation of the same key is
- * unfinished, because it shows that the unfinished one is out of date.
+ * Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all. A revocation's
+ * entry stays with the entry that created the client or key. While an in-place rotation is unfinished, other rotations
+ * of the same key stay, because they may show that the unfinished one is out of date.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const revoked = new Set(entries.flatMap((entry) => uniqueIds(entry, revokedBy(entry))));
@@ -47,8 +47,8 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
 }
 
 /**
- * Ids of all entries that `prunable` could remove at any age, except the entry that created a policy item's client or key if a
- * successor without the item stays: the policy finds the successor through it.
+ * @returns the ids of all entries that `prunable` could remove at any age, except those that lead from an entry that
+ * stays back to the entry with its policy item: the policy finds its client or key through these entries
  */
 export function archivable(
   entries: readonly Entry[],
@@ -62,7 +62,7 @@ export function archivable(
   const staying = new Set<Entry>();
   for (const entry of entries) {
     if (removable.has(entry.id) || isOfItem(entry)) continue;
-    // Go back through rotations without an item to the entry that names it.
+    // The loop goes back through rotations without an item to the entry that names the item.
     const chain = new Set<Entry>();
     for (let at = predecessorOf(entry); at !== undefined && at !== entry && !chain.has(at); at = predecessorOf(at)) {
       chain.add(at);
@@ -76,7 +76,7 @@ export function archivable(
 
 function removableIds(entries: readonly Entry[], mayRemove: (entry: Entry) => boolean): Set<string> {
   const creators = new Map(entries.flatMap((entry) => createdBy(entry).map((name) => [name, entry.id])));
-  // Maps an entry to those that must stay if it stays.
+  // Maps an entry to the entries that must stay if it stays.
   const dependents = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
   for (const entry of entries) {
     for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {

@@ -19,7 +19,7 @@ const Proof = z.object({
   scope: optional,
 });
 
-/** The exchange of a key's secret, which proves it. The text of a command is only in the profile. */
+/** The exchange that proves a key's secret. The text of a command is only in the profile. */
 const Exchange = z.union([
   z.object({ kind: z.literal("command") }),
   z.object({ kind: z.literal("endpoint"), url: text }),
@@ -33,9 +33,9 @@ export const detailShape = {
   kept_at: optional,
   /** Machines and state folders that sent the request and may keep a secret. */
   attempted_at: z.optional(z.array(text)),
-  /** Those folders by `MachineId.copy`: a restored backup may be at the same path now. */
+  /** The `MachineId.copy` of each of those folders, because a restored backup may have the same path. */
   attempted_by: z.optional(z.array(text)),
-  /** Send times by this machine's clock, ISO 8601 UTC; of close times only the first. */
+  /** Send times by this machine's clock, ISO 8601 UTC. Of several close times, only the first is stored. */
   sent_around: z.optional(z.array(text)),
   /** How the created credential differs from the request. */
   differs: optional,
@@ -52,14 +52,14 @@ export const detailShape = {
   sent_as: optional,
   old_client: optional,
   keep_old: flag,
-  /** Required before the old credential is revoked; null if no proof is required. */
+  /** How a new client is proven; null if the profile has no token endpoint. */
   proof: z.optional(z.nullable(Proof)),
 
   // Fields of access keys, whose requests have no idempotency key.
   sent_at: optional,
   /** The user that created the key; null if the response does not show it. */
   created_by: z.optional(textOrNull),
-  /** Without the mark. */
+  /** The requested name, without the mark. */
   base_name: optional,
   /** The profile's key at admission; the profile may have the created key by now. */
   asking_key: optional,
@@ -74,7 +74,7 @@ export const detailShape = {
   new_key: optional,
   bound_to: z.optional(textOrNull),
   update_profile: flag,
-  /** How a new secret is proven; null if not at all. */
+  /** How a key's new secret is proven; null if the profile cannot prove it. */
   exchange: z.optional(z.nullable(Exchange)),
 
   // Fields of rotations, and of creations whose secret is lost.
@@ -91,7 +91,7 @@ export const detailShape = {
   revoking: flag,
 };
 
-/** Never changes after the admission. */
+/** The fields that never change after the admission. */
 const Intent = z.object({
   operation: text,
   /** Null if the API takes none. */
@@ -124,11 +124,11 @@ const Intent = z.object({
 const Now = z.object({
   resource_id: textOrNull,
   attempts: z.int().check(z.nonnegative()),
-  /** Of the last hundred responses to changes, the oldest first. */
+  /** Request ids of the last hundred responses to changes, the oldest first. */
   request_ids: z.array(text),
   /** Service's clock minus this machine's at the first response; null if unknown. */
   clock_offset_ms: z.nullable(z.number()),
-  /** Of the last attempt. `message` may contain text of the service: only `output/` may show it. */
+  /** The error of the last attempt. `message` may contain text of the service: only `output/` may show it. */
   last_error: z.nullable(z.object({ kind: text, message: text, status: number, code: optional, request_id: optional })),
   destination: z.nullable(Destination),
   replaced_by: textOrNull,

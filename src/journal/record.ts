@@ -34,7 +34,7 @@ export interface EntryRecords {
   readonly mismatch?: string | undefined;
 }
 
-/** Cannot occur inside a JSON string, where quotes are escaped. */
+/** This text cannot occur inside a JSON string, where quotes are escaped. */
 export const recordStart = '{"sum":"';
 const sumDigits = 16;
 const bodyStart = recordStart.length + sumDigits + 2; // 2 is the length of `",`
@@ -118,7 +118,7 @@ export function recordHash(content: string): string {
   return hash("sha256", content, "hex");
 }
 
-/** Shows if the entry has changed. */
+/** The hash changes if a record of the entry is changed, added or removed. */
 export function historyHash(records: readonly Signed[]): string {
   return recordHash(records.map(({ content }) => recordHash(content)).join(""));
 }

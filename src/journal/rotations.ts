@@ -34,7 +34,7 @@ export async function rotationFrom(journal: Entries, id: string): Promise<Entry 
 /** States of entries that have changed no credential in use. */
 const ineffectiveStates: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
 
-/** Ignores creations without effect, and replacements of a creation that is unfinished or done. */
+/** @returns the newest creation, but none in an ineffective state and no replacement of one that is unfinished or done */
 export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
   const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   const children = await journal.select({ all: true, parent: rotation.id, operation });
@@ -83,15 +83,15 @@ async function checkPrecedence(
   { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: Concurrency },
 ): Promise<Entry | undefined> {
   const { wasActive, settledBefore, fresh = false, clock } = about;
-  // The other finished after this process looked, or revoked the credential that this process saw active. A rotation in place
-  // changed the secret even if its receipt was unexpected.
+  // True if the other rotation finished after this process looked, or revoked the credential that this process saw
+  // active. A rotation in place changed the secret even if its receipt was unexpected.
   const wasFaster = ({ id, state, detail }: Entry): boolean =>
     (state === "done" || (state === "unusable" && detail.mode === "in_place")) &&
     (!settledBefore.has(id) || (wasActive && detail.mode !== "in_place" && detail.keep_old !== true));
   if (isSettled(other.state)) return wasFaster(other) ? other : undefined;
   // With `--new`, two replacements may both continue.
   if (fresh && !isInPlace(own) && !isInPlace(other)) return undefined;
-  // The replacement will revoke the key.
+  // `own` must not rotate a key that the replacement `other` will revoke.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
     // Without a process, the other rotation may be the one that the user replaces by `own`.
@@ -108,8 +108,8 @@ async function checkPrecedence(
 }
 
 /**
- * Waits for the next step of a rotation with a higher id, which shows if it gives way: in a team's journal, its process may
- * not have seen this entry.
+ * In a team's journal, the process of a rotation with a higher id may not have seen this entry. Waits for that
+ * rotation's next step, which shows if the process gives way.
  */
 async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency["clock"]): Promise<Entry | undefined> {
   const endMs = clock.elapsed() + firstStepLimitMs;
@@ -138,7 +138,7 @@ export async function laterRotation(
   return all.find((later) => later.id > entry.id && (mayBeKept ? hasChanged(later) : mayHaveChanged(later)));
 }
 
-/** An unexpected receipt: a rotation in place may have changed the secret, a replacement was not used. */
+/** After an unexpected receipt (`unusable`), a rotation in place may have changed the secret; a replacement is not used. */
 function mayHaveChanged(later: Entry): boolean {
   return !ineffectiveStates.has(later.state) && (later.state !== "unusable" || isInPlace(later));
 }

@@ -15,7 +15,7 @@ export class Busy {
   /** @param meaning defaults to "nothing was sent" */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
 
-  /** @param about.entry set if a person may take it away, because this machine cannot see the holder's process */
+  /** @param about.entry set if a person may take the entry away, because this machine cannot see the holder's process */
   constructor(
     what: string,
     { kind, entry, by }: { readonly kind: FailureKind; readonly by: string; readonly entry?: string | undefined },
@@ -43,7 +43,7 @@ export async function waitUntilFree<T>(
   attempt: () => T | Busy | Promise<T | Busy>,
   { waitMs, meaning }: { readonly waitMs: number; readonly meaning?: string | undefined },
 ): Promise<T> {
-  // Read only before a wait: `performance` loads ten modules of Node.
+  // The time is read only before a wait, because `performance` loads ten modules of Node.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const result = await attempt();
@@ -68,7 +68,7 @@ export interface Holder extends Actor {
   readonly pid: number;
   /** By the server's clock, ISO 8601 UTC, like `until`. */
   readonly since: string;
-  /** Unless the lease is extended. */
+  /** The end of the lease, unless it is extended. */
   readonly until: string;
 }
 
@@ -82,7 +82,7 @@ export interface Hold {
   readonly content: string;
   /** Set if the last holder crashed: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
-  /** Durable once the promise is fulfilled. @throws Failure if another process has taken the entry */
+  /** The record is durable once the promise is fulfilled. @throws Failure if another process has taken the entry */
   append(record: NewRecord): Promise<void>;
   isHeld(): boolean;
   /** Makes the lease outlast one request. @throws Failure if another process has taken the entry */
@@ -92,7 +92,7 @@ export interface Hold {
 }
 
 export interface LookupResult {
-  /** At least those of the same request, the newest first. */
+  /** At least the unfinished entries of the same request, the newest first. */
   readonly unfinished: readonly { readonly entry: Entry; readonly holder: Holder | undefined }[];
   readonly ofKey: readonly Entry[];
   /** The highest id; empty without entries. */
@@ -111,14 +111,14 @@ export interface Transaction {
   leased(): Promise<ReadonlySet<string>>;
   entries(): Promise<readonly Entry[]>;
   append(records: readonly NewRecord[]): Promise<void>;
-  /** Replaces the HMACs, the oldest first. In PostgreSQL, also restores the entry's row from its newest record. */
+  /** Replaces HMACs from the oldest record on. In PostgreSQL, also restores the entry's row from its newest record. */
   sign(id: string, records: readonly Signed[]): Promise<void>;
   remove(ids: ReadonlySet<string>): Promise<void>;
 }
 
 export interface EscrowStore {
   ids(): Promise<ReadonlySet<string>>;
-  /** Committed once the promise is fulfilled. */
+  /** The ciphertext is committed once the promise is fulfilled. */
   put(entry: string, ciphertext: string): Promise<void>;
   get(entry: string): Promise<string | undefined>;
   remove(entry: string): Promise<void>;

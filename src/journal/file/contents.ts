@@ -16,7 +16,7 @@ interface IndexedEntry {
   entry?: Entry | undefined;
 }
 
-/** Finished entries are cached only in a file with at most this many entries, to limit the memory. */
+/** Finished entries are cached only if the file has at most this many entries, which limits the memory. */
 const cacheLimit = 500;
 
 type ReadBytes = (offset: number, length: number) => Buffer;
@@ -63,14 +63,14 @@ export class Contents {
     return this.#entries.has(id);
   }
 
-  /** The newest readable record, with the `sequence` of the last record. */
+  /** @returns the entry of the newest readable record, with the `sequence` of the last record */
   get(id: string): Entry | undefined {
     const indexed = this.#entries.get(id);
     if (indexed?.entry !== undefined) return indexed.entry;
     for (const place of indexed?.records.toReversed() ?? []) {
       const { content } = this.#signed(place);
       const read = isSettled(place.state) ? finishedEntryIn(content) : entryIn(content);
-      // A failed append was truncated, and these bytes now belong to another record.
+      // After a failed append was truncated, these bytes may belong to another record.
       if (read?.id !== id) continue;
       const entry = { ...read, sequence: indexed!.records.at(-1)!.n };
       if (!isSettled(place.state) || this.#entries.size <= cacheLimit) indexed!.entry = entry;

@@ -109,7 +109,7 @@ export class FileStore implements Store {
     return contents;
   }
 
-  /** Runs work that changes the files. @param meaning of a failure to get the lock in time */
+  /** Runs work that changes the files. @param meaning of the failure if the lock is not free in time */
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
       const waitMs = Math.min(this.#waitMs, atMostMs);

@@ -7,7 +7,7 @@ import { type LockMeans, type OwnedLock, sweepLocks, forceUnlock, tryLock } from
 import { Failure } from "../../errors.ts";
 import { Busy } from "../store.ts";
 
-/** How long an entry must be idle before a person may take it away; longer than any request. */
+/** How long an entry must be idle before a person may take it from its holder; longer than any request. */
 const quietMs = 10 * 60_000;
 
 export const ownMeans = (): LockMeans => ({ self: identify(process.pid), kernel: loadKernelLock() });
@@ -53,7 +53,7 @@ export class JournalLocks {
       const stats = lstatSync(path, { throwIfNoEntry: false });
       if (stats === undefined) continue;
       const passedMs = now - Math.max(stats.mtimeMs, touchedAt);
-      // After the clock was set back, the time is negative: rely on the person's decision.
+      // If the clock was set back, `passedMs` is negative: the person's decision then counts.
       if (passedMs >= 0 && passedMs < quietMs)
         throw new Failure("conflict", `${what} was in use until a moment ago.`, {
           meaning: "Nothing changed: a request may be under way.",

@@ -25,7 +25,7 @@ export interface Reading {
   readonly isSound: boolean;
 }
 
-/** The next read continues after the last record (`anchor`) if it is still in its place. */
+/** The next read continues after the last record (`anchor`) if that record is still at its place. */
 interface LastRead {
   readonly contents: Contents;
   readonly head: Buffer;
@@ -71,13 +71,13 @@ export class RecordFile {
     if (![...this.#open].some((file) => file.fd === fd)) fs.closeSync(fd);
   }
 
-  /** Earlier contents can no longer read their records. */
+  /** Afterwards, earlier `Contents` can no longer read their records. */
   close(): void {
     for (const file of this.#open) {
       try {
         fs.closeSync(file.fd);
       } catch {
-        // Every write was synced before.
+        // A failed close loses nothing, because every write was synced.
       }
     }
     this.#open.clear();

@@ -13,7 +13,7 @@ import type { Damage } from "./scan.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 /**
- * With `repair`, makes a file private that others can only read.
+ * With `repair`, makes the file private if other users can read it.
  * @throws Failure `usage` if the file is not plain, has a second name, is another user's or is writable by others
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
@@ -183,7 +183,7 @@ export class DiskHealth {
     if (this.#synced.has(`${dev}:${ino}`)) return;
     const folder = dirname(path);
     syncFolder(folder);
-    // A crashed process may not have synced a new folder's parent. integ creates none in a parent that it cannot open.
+    // A crashed process may have left a new folder's parent unsynced. A parent that cannot be opened got no new folder.
     syncFolder(dirname(folder), { unlessDenied: true });
     this.#synced.add(`${dev}:${ino}`);
   }

@@ -43,7 +43,7 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
 
 const pieceLength = 1024 * 1024;
 
-/** Reads whole lines in pieces; only the last may end within a line. A piece is valid until the next one is read. */
+/** Reads pieces of whole lines; only the last piece may end within a line. The next read overwrites a piece. */
 export function* linesOf(
   fd: number,
   from: number,

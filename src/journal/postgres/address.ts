@@ -17,7 +17,7 @@ export interface Address {
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly database: string | undefined;
-  /** Not from a password file. */
+  /** The password of the address or of PGPASSWORD. A password file is read only when the server asks. */
   readonly password: string | undefined;
   /** If undefined, only connections to other machines are encrypted. */
   readonly isEncrypted: boolean | undefined;
@@ -45,7 +45,7 @@ type Parameter = keyof typeof parameters;
 
 const shape = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(\/[^?#]*)?(?:\?([^@#]*))?$/;
 
-/** Without the password: the only form for messages, logs and files. */
+/** The address without its password: the only form for messages, logs and files. */
 export function shownAddress(text: string): string {
   const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? [];
   if (scheme === undefined) return text;
@@ -98,7 +98,7 @@ export function readAddress(text: string, around: { readonly env: Environment; r
 const unreadableWords =
   "it cannot be read; a port is a number from 1 to 65535, an IPv6 address is in [ ], and any other % @ / ? # is written as %25 %40 %2F %3F %23";
 
-/** Shows no part of the address: in a mistyped one, any part may be the password. */
+/** The message shows no part of the address: in a mistyped address, any part may be the password. */
 function invalid(what: string, hint?: Advice): Failure {
   return new Failure("usage", `The address of the journal cannot be used: ${what}.`, {
     meaning: nothingSent,
@@ -119,7 +119,7 @@ function parametersIn(query: string): Partial<Record<Parameter, string>> {
   const given = Object.fromEntries(new URLSearchParams(query.replaceAll("+", "%2B")));
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(parameters, name));
   if (unknown === undefined) return given;
-  // The rest may be a secret.
+  // A name of another form may be part of a secret.
   const what = /^[\w-]{1,40}$/.test(unknown) ? ` "${unknown}"` : "";
   throw invalid(
     `the parameter${what} is not supported`,
@@ -133,10 +133,10 @@ function portIn(text: string): number {
   return port;
 }
 
-/** Only a schema is allowed, because PgBouncer does not pass options on. */
+/** Of `options`, only a schema is allowed, because PgBouncer does not pass options on. */
 function schemaIn(options = "", variable = ""): string {
   const [, , name] = /^\s*(?:-c\s*|--)search_path=("?)([\w$]+)\1(?:,[\w$",]*)?\s*$/.exec(options) ?? [];
-  // pg would send PGOPTIONS to the server.
+  // PGOPTIONS must be empty, because pg would send it to the server.
   if (variable.trim() !== "" || (options.trim() !== "" && name === undefined))
     throw invalid(
       "of options only -c search_path=<schema> is supported, in the address and not in PGOPTIONS",

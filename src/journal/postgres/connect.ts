@@ -21,7 +21,7 @@ export interface Connected {
   disconnect(): void;
 }
 
-/** For all attempts together, so that a command fails within 5 s of its start. */
+/** The limit of all attempts together, so that a command fails within 5 s of its start. */
 const limitMs = 4500;
 
 /** @throws LostConnection if no host can be reached; Failure `usage` for missing settings; the server's error if it refuses */
@@ -54,7 +54,7 @@ export async function connect(address: Address): Promise<Connected> {
   }
 }
 
-/** The server is starting or has no free connection. */
+/** True if the server is starting or has no free connection. */
 function mayConnectSoon(error: unknown): boolean {
   return /^(?:53300|57P03)/.test(serverErrorOf(error)?.code ?? "");
 }

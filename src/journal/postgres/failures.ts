@@ -3,7 +3,7 @@ import { Failure, type FailureKind } from "../../errors.ts";
 import { type NextStep, shell, flags } from "../../next-step.ts";
 import { nothingSent } from "../store.ts";
 
-/** The outcome of the interrupted statement is unknown. */
+/** Reports a lost connection: the outcome of the interrupted statement is unknown. */
 export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }

@@ -28,7 +28,7 @@ let own: ProcessIdentity | undefined;
 
 const ownProcess = (): ProcessIdentity => (own ??= identify(process.pid));
 
-/** @param mark finds the lease if its statement's response is lost */
+/** @param mark identifies the lease if the response to its statement is lost */
 export function ownHolder(actor: Actor, mark: string): string {
   return JSON.stringify({ ...actor, process: ownProcess(), mark });
 }
@@ -87,7 +87,7 @@ export const findWrittenRecord =
     return row?.content === content ? [row] : undefined;
   };
 
-/** For slow responses and clock drift. */
+/** A lease counts as ended this much early, because responses may be slow and clocks drift. */
 const marginMs = 250;
 
 async function leaseLost(
@@ -158,7 +158,7 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, se
     async release() {
       if (isReleased) return;
       isReleased = true;
-      // Does not wait for the disk: if a crash undoes the release, the lease ends at its time limit.
+      // The release does not wait for the disk: if a crash undoes it, the lease ends at its time limit.
       const quickly = durably.replace("'on'", "'off'");
       await update(quickly, "holder = NULL, held_since = NULL, lease_until = NULL").catch(() => {});
     },

@@ -6,7 +6,7 @@ declare module "pgpass" {
       connection: { host: string; port: number; database: string; user: string },
       found: (password?: string) => void,
     ): void;
-    /** The default is standard error. */
+    /** Sets the stream for warnings; the default is standard error. */
     warnTo(stream: NodeJS.WritableStream): void;
   }
   const pgpass: Pgpass;

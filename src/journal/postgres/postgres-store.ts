@@ -30,7 +30,7 @@ import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } f
 import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
 
-/** Maximum rows of a query, without and with records. */
+/** The maximum number of entries that one query reads, without and with their records. */
 const pageLength = 1000;
 const recordsAtOnce = 500;
 
@@ -64,7 +64,7 @@ class PostgresStore implements Store {
   async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {
     const { tables } = this.#parts;
     if (ids !== undefined) return yield* recordsIn(await this.#read(recordsText(tables), [ids]));
-    // Ids with records only show that an entry's row was removed.
+    // An id that has records and no row shows that the entry's row was removed.
     const next = `SELECT id FROM (SELECT id FROM ${tables.entries} WHERE id > $1 UNION SELECT entry FROM ${tables.records} WHERE entry > $1) AS ids
                   ORDER BY id LIMIT ${recordsAtOnce}`;
     for (let after = ""; ; ) {
@@ -142,7 +142,7 @@ class PostgresStore implements Store {
       if (serverErrorOf(error)?.code === "23505") return undefined;
       throw error;
     }
-    // The journal was moved.
+    // No row was inserted if the journal was moved.
     await this.#assertNotMoved();
     return undefined;
   }
@@ -214,7 +214,7 @@ class PostgresStore implements Store {
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial = false): Promise<T> {
     const { session, tables } = this.#parts;
     return session.transaction(async (query: Query) => {
-      // Admissions and appends wait, so that the work sees no other change.
+      // The lock makes admissions and appends wait, so that the work sees no other change.
       if (!isTrial) await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
       return work(new TableTransaction(query, tables, await markIn(query, tables)));
     });

@@ -1,4 +1,4 @@
-// Builds an entry's row, with the columns that the server searches, and their queries.
+// Builds the row of an entry with its search columns, and the queries that use these columns.
 import { hash } from "node:crypto";
 import { namesOf } from "../actor.ts";
 import { type Entry, isSettled, keyName, requestKey } from "../entry.ts";
@@ -13,7 +13,7 @@ function plain(text: string): string {
   return text.replaceAll(/\0|\p{Cs}/gu, "\u{fffd}");
 }
 
-/** The same for every account and organization. */
+/** The search word of a request, the same for every account and organization. */
 export function requestWord(request: Parameters<typeof requestKey>[0]): string {
   return `request ${hash("sha256", requestKey(request), "hex")}`;
 }
@@ -31,7 +31,6 @@ function columnsOf(entry: Entry, contents: readonly string[]) {
   };
 }
 
-/** @param added the entry's new records */
 export function rowOf({ entry, content }: NewRecord, added: readonly NewRecord[]): Row {
   const contents = added.map((record) => record.content);
   return { id: entry.id, ...columnsOf(entry, contents), content };
@@ -41,7 +40,7 @@ export function rowOf({ entry, content }: NewRecord, added: readonly NewRecord[]
 const columns = `about = excluded.about, is_settled = excluded.is_settled, updated_at = excluded.updated_at,
   content = excluded.content, n = excluded.n`;
 
-/** Built from all records, so it also restores columns that a person edited. */
+/** Assignments for a row that was built from all records: they also restore columns that a person edited. */
 export const allColumns = `${columns}, key = excluded.key, actors = excluded.actors`;
 
 export const rowChanges = `${columns},

@@ -9,7 +9,7 @@ import type { Query, Session } from "./session.ts";
 
 const schemaVersion = 3;
 
-/** An arbitrary number. The lock serializes the creation of tables. */
+/** The arbitrary number of the lock that serializes the creation of tables. */
 const initLock = 4_927_301_658;
 
 export interface PostgresParts {
@@ -23,7 +23,7 @@ export interface PostgresParts {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** With their schema, so that the search path does not matter. */
+/** The table names include their schema, so that the search path does not matter. */
 export function tablesIn(schema: string) {
   const table = (name: string): string => `${quoted(schema)}.integ_${name}`;
   return {

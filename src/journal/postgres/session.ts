@@ -25,7 +25,7 @@ export interface Write {
   readonly findOutcome?: (query: Query) => Promise<readonly Row[] | undefined>;
 }
 
-/** For a statement with its repeats and the queries for its outcome. */
+/** The limit of a statement, with its repeats and the queries for its outcome. */
 const limitMs = 10_000;
 
 /** Commits a statement to the disk and the synchronous standbys, whatever the server's settings. */
@@ -67,7 +67,7 @@ export class Session {
     );
   }
 
-  /** Never repeated. After a lost connection, the server frees the locks within a minute. */
+  /** The work is never repeated. After a lost connection, the server frees the locks within a minute. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       const connected = await this.#connection();
