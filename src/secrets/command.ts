@@ -29,7 +29,7 @@ export interface CommandTools {
   readonly onStderr: (chunk: Uint8Array) => void;
   readonly commandLimitMs?: number | undefined;
   readonly digests: SecretDigests;
-  /** Abort ends the command; the secret counts as not delivered. */
+  /** An abort ends the command; the secret then counts as not delivered. */
   readonly signal?: AbortSignal;
 }
 
@@ -47,7 +47,7 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     mark: commandMark(target),
     ...(target.check && { check: target.check.by }),
   };
-  // What a check with these variables reads is known only at the delivery.
+  // A check with these variables can run only at the delivery, when their values are known.
   const isOfEntry = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|SERVICE_ACCOUNT|PROFILE_NAME|ENTRY)\b/.test(
     target.check?.command ?? "",
   );
@@ -55,7 +55,7 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     if (target.command.trim() === "") throw new Failure("usage", `${flags.secretCommand} is empty.`);
     if (target.check?.command.trim() === "") throw new Failure("usage", `${flags.secretCheckCommand} is empty.`);
     if (process.platform !== "win32") await checkShell(target, tools);
-    // `--force` covers the content of the first check only.
+    // `--force` covers only the content at the first check.
     if (target.force === true && !isOfEntry && !("consent" in record))
       record = { ...record, consent: contentId(await foundBy(target.check, tools), tools.digests) };
     return record;
@@ -75,7 +75,7 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
       const found = await foundBy(target.check, tools, facts);
       if (target.force === true && isOfEntry) record = { ...record, consent: contentId(found, tools.digests) };
       await delivery.may(record, found);
-      // Recorded before the write: after a crash, a check can still show whose secret it is.
+      // The digest is recorded before the write: after a crash, a check can show if this secret arrived.
       record = { ...record, proof: tools.digests.of(secret.secret) };
       await delivery.record(record);
       const shell = { ...tools, facts };
@@ -115,7 +115,7 @@ async function foundBy(check: SecretCheck | undefined, tools: CommandTools, fact
   return text.trim() === "" ? { is: "absent" } : { is: "text", text };
 }
 
-/** A program's name or path at the start, without shell syntax. */
+/** Matches a program's name or path at the start of a command, without shell syntax. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
 /** Operators after which a command continues although its first program is missing. */
 const toleratesFailure = /[;\n]|\|\||(?<![&>])&(?![&>])/;

@@ -1,4 +1,4 @@
-// Secret files. Their space is reserved before the secret exists, so that a full disk cannot lose it.
+// Files that contain a secret. Their space is reserved before the secret exists, so that a full disk cannot lose it.
 import { timingSafeEqual } from "node:crypto";
 import {
   closeSync,
@@ -22,7 +22,7 @@ import type { Found } from "./destination.ts";
 /** Enough for any secret with its receipt. */
 const reserveBytes = 32 * 1024;
 
-/** Identifies a file under any name, with its birth time in ns. Text, because inodes exceed 2^53. */
+/** Identifies a file under any name. `born` is its creation time in ns. The fields are text, because inodes exceed 2^53. */
 export interface FileIdentity {
   readonly device: string;
   readonly inode: string;
@@ -61,7 +61,7 @@ export function isCut(fd: number): boolean {
   return fstatSync(fd).size !== reserveBytes;
 }
 
-/** Without trailing zeros: empty for an unused reserve. */
+/** @returns the text without trailing zeros; empty for an unused reserve */
 export function contentOf(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
   for (let at = 0, got = 1; at < bytes.length && got > 0; at += got)
@@ -69,7 +69,7 @@ export function contentOf(fd: number): string {
   return bytes.subarray(0, zerosFrom(bytes)).toString("utf8");
 }
 
-/** Binary search, because V8 needs 9 ms to optimize a loop. */
+/** Finds the start of the trailing zeros by binary search, because V8 needs 9 ms to optimize a loop. */
 function zerosFrom(bytes: Buffer): number {
   const zeros = Buffer.alloc(bytes.length);
   let least = 0;

@@ -15,7 +15,7 @@ export interface OneTimeSecret {
   /** Determines the variables of `env` and the keys of `json`. */
   readonly kind: "oauth_client" | "access_key";
   readonly id: string;
-  /** For the token exchange of an OAuth client. */
+  /** The id that an OAuth client uses in a token exchange. */
   readonly clientId?: string;
   /** The response with the secret, which stdout and `claim` print. */
   readonly receipt: string;
@@ -33,7 +33,7 @@ export type SingleRecord = SingleDestination;
 
 export type RecordOf<K extends DestinationRecord["kind"]> = Extract<DestinationRecord, { kind: K }>;
 
-/** From an option, a prompt, a policy or the journal. */
+/** A destination as an option, a prompt, a policy or the journal names it. */
 export type DestinationOption =
   | ({ readonly kind: "file"; readonly path: string; readonly as?: SecretFormat } & ContentConsent)
   | ({
@@ -53,7 +53,7 @@ export type DestinationOption =
   | ({
       readonly kind: "store";
       readonly to: string;
-      /** From the journal, such as the server. */
+      /** Facts from the journal, such as the server's address. */
       readonly facts?: RecordOf<"store">["facts"];
     } & ContentConsent);
 
@@ -71,9 +71,9 @@ export interface SecretCheck {
 }
 
 export interface SecretOptions {
-  /** In the order of the command line; empty: stdout. */
+  /** The destinations in the order of the command line; stdout if empty. */
   readonly to: readonly DestinationOption[];
-  /** Of an existing entry. `to` replaces only those that lack the secret. */
+  /** The destinations of an existing entry. `to` replaces only those that lack the secret. */
   readonly remembered?: RecordOf<"several"> | undefined;
   /** A format without a file or command, which `destinationFor` refuses. */
   readonly as?: SecretFormat | undefined;
@@ -83,9 +83,9 @@ export interface SecretOptions {
   readonly commandLimitMs?: number | undefined;
   /** Age recipients for the team's journal. */
   readonly escrow?: readonly string[] | undefined;
-  /** If known: a profile needs a token endpoint for an OAuth client. */
+  /** The kind of the secret, if known: a profile needs a token endpoint for an OAuth client. */
   readonly yields?: OneTimeSecret["kind"];
-  /** Default: the acting profile's service. */
+  /** The service that issues the secret; by default, the acting profile's. */
   readonly issuedBy?: Issuer;
 }
 
@@ -171,7 +171,7 @@ export function namesOf(record: DestinationRecord): string {
     .join(", ");
 }
 
-/** Empty for a single destination. */
+/** Always empty for a single destination. */
 export function missingPlaces(record: DestinationRecord | null): readonly SingleRecord[] {
   if (record?.kind !== "several") return [];
   return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);
@@ -186,7 +186,7 @@ export function isForProfile(destination: DestinationRecord | null, profile: str
   return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
-/** Ignores machines. */
+/** Ignores which machine a place is on. */
 export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
   if (one.kind === "stdout") return other.kind === "stdout";
   if (one.kind === "command") return other.kind === "command" && one.mark === other.mark;
@@ -284,7 +284,7 @@ export function contentId(found: Found, digests: SecretDigests): string | undefi
  */
 export interface Destination {
   readonly isStdout: boolean;
-  /** As far as known without access to the destination. */
+  /** The record, as far as it is known without access to the destination. */
   readonly record: DestinationRecord;
   /** @returns the record for the intent, as far as known before `prepare` */
   check(preparation?: Preparation): Promise<DestinationRecord>;
@@ -293,7 +293,7 @@ export interface Destination {
   deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void>;
   /** Removes the reserve unless a secret was delivered. Safe to repeat. */
   release(): Promise<void>;
-  /** Runs a recorded check command again. @returns its output; undefined if it prints none. @throws Failure `pending` */
+  /** Runs a recorded check command again. @returns its output; undefined unless the check prints. @throws Failure `pending` */
   shownBy?(record: SingleRecord, about: Shown): Promise<string | undefined>;
 }
 
@@ -309,17 +309,17 @@ export interface SingleDestinationPlace extends Destination {
   deliver(secret: OneTimeSecret, delivery: Delivery<SingleRecord>): Promise<void>;
 }
 
-/** Restored from its record by a later process. */
+/** A destination that a later process restores from its record. */
 export interface RememberedDestination {
   /**
-   * Reads if the secret arrived. Gives a complete file that a crash left unnamed its name, if `may` allows it.
+   * Checks if the secret arrived. Gives a complete file that a crash left unnamed its name, if `may` allows it.
    * @throws Failure if that fails: the secret is not lost and must not be replaced
    */
   completeDelivery(may: MayReplace): Promise<boolean>;
   /**
-   * Removes an ended process's reserve, unless it has a complete secret without another name. Safe to repeat.
+   * Removes an ended process's reserve, unless the reserve has a complete secret and no other name. Safe to repeat.
    * @param entry id of the reserve's journal entry
-   * @param options.isKept the secret is safe elsewhere: a complete copy is removed too
+   * @param options.isKept true if the secret is safe elsewhere: a complete copy is then removed too
    */
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
   /** Reads the delivered secret, if unchanged, for a proof after a crash. */
@@ -328,7 +328,7 @@ export interface RememberedDestination {
   isOfOtherServer?(): Promise<boolean>;
 }
 
-// `--secret-to` in help, completion and questions. registry.ts opens the stores.
+// The stores of `--secret-to` for help, completion and questions. registry.ts opens them.
 
 export const storeKinds = {
   vault: {

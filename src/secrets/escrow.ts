@@ -58,9 +58,9 @@ function sealedText(entry: string, text: string): string {
 }
 
 /**
- * @param path of a file of age-keygen: an identity per line
- * @throws Failure `usage` for a line that is not an identity; `undelivered` if no path is set or no identity fits; `auth`
- * without a valid seal
+ * @param path a file of age-keygen with one identity per line
+ * @throws Failure `usage` for a line that is not an identity; `undelivered` if no path is set or no identity fits;
+ * `auth` without a valid seal
  */
 export async function decryptSecret(text: string, path: string | undefined, seal: Seal): Promise<OneTimeSecret> {
   const decrypter = new Decrypter();

@@ -51,7 +51,7 @@ import { type NextStep, shell, flags } from "../next-step.ts";
 
 /** `fileDestination` makes a relative path absolute. */
 export interface FileTarget extends ContentConsent, Pick<RecordOf<"file">, "path" | "as"> {
-  /** It may be integ's own delivery, which is checked once the entry is known. */
+  /** True if the file may be integ's own delivery, which is checked once the entry is known. */
   readonly mayBeOwn?: boolean | undefined;
 }
 
@@ -240,7 +240,7 @@ function discardReserve(reserve: Reserve, finished: string): void {
       failed.push(error);
     }
   };
-  // After a failed sync of the folder, the reserve is the finished file.
+  // If only the sync of the folder failed, the reserve already is the finished file.
   attempt(() => (isSameFile(finished, reserve.identity) ? undefined : wipe(reserve.fd)));
   attempt(() => {
     if (!isSameFile(reserve.path, reserve.identity)) return;
@@ -353,7 +353,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
   }
 }
 
-/** By name, because a restored disk changes the identity. Errors do not matter in a cleanup. */
+/** Opens a reserve by its name, because a restored disk changes its identity. Errors do not matter in a cleanup. */
 function openOwn(path: string): number | undefined {
   try {
     return openPrivateFile(path, constants.O_RDWR);

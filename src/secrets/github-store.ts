@@ -19,7 +19,7 @@ import {
 } from "./store-http.ts";
 
 interface Address {
-  /** `org`: `repository` is then the organization. */
+  /** If `org`, `repository` is the name of the organization. */
   readonly owner: string;
   readonly repository: string;
   readonly environment: string | undefined;
@@ -250,7 +250,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     return serverAddress(apiOf(host), { what: "GH_HOST", example: apiOf("github.example.com") });
   }
 
-  /** As `gh` does (`gh help environment`): an enterprise host never gets a token of github.com. */
+  /** Chooses the token like `gh` (`gh help environment`): an enterprise host never gets a token of github.com. */
   #token(server: string): string {
     const { env } = this.tools;
     const { hostname } = new URL(server);
@@ -293,7 +293,7 @@ function isUnknown(response: StoreResponse | LostResponse): boolean {
 const tokenHint =
   "Use a token that may write the secrets there: classic with the scope repo (for an organization admin:org), or fine-grained with Secrets (write). The token of a workflow run cannot.";
 
-/** Lowercases names. @throws Failure `usage` */
+/** Makes the secret's name uppercase, and owner, repository and environment lowercase. @throws Failure `usage` */
 function addressIn(text: string): Address {
   const [, owner = "", repository = "", environment, name = "", options] =
     /^([\w-]{1,100})\/([\w.-]{1,100})(?:@([^#]{1,255}))?#([A-Za-z_]\w{0,254})(?:\?(.*))?$/u.exec(text) ?? [];

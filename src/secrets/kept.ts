@@ -1,4 +1,4 @@
-// Undelivered secrets in private files until `journal claim`. Space is reserved before the request.
+// Keeps undelivered secrets in private files until `journal claim`. Space is reserved before the request.
 import { closeSync, constants } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-se
 import { shell, flags } from "../next-step.ts";
 import { tryParseJson } from "../json.ts";
 
-/** Created on demand, because it takes longer than a request. */
+/** The schema is created on demand, because that takes longer than a request. */
 export const secretSchema = () =>
   z.object({
     secret: z.string(),
@@ -25,7 +25,7 @@ export const secretSchema = () =>
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** After a power cut, a file may lack its final length: it counts if its JSON is complete. */
+/** After a power cut, a file may still have the length of its reserve: it then counts if its JSON is complete. */
 function holdsSecret(fd: number): boolean {
   const text = contentOf(fd);
   return text !== "" && (isCut(fd) || tryParseJson(text) !== undefined);

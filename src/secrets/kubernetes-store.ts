@@ -15,7 +15,7 @@ interface Address {
 
 const timeLimitMs = 60_000;
 const tries = 3;
-/** The Secret has changed. */
+/** Marks a failure because the Secret has changed. */
 const changedStatus = 409;
 const versionPath = "{.metadata.resourceVersion}";
 const notFoundStatus = 127;
@@ -52,7 +52,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   async look(): Promise<Found> {
     const { namespace, secret, key } = this.at;
     const words = `get secret ${secret} --namespace ${namespace} --ignore-not-found --output`;
-    // Prints nothing without a Secret.
+    // kubectl prints nothing if the Secret does not exist.
     const path = `${versionPath}/{.data.${key.replaceAll(".", "\\.")}}`;
     const { run, stderr } = await this.#kubectl(words, `jsonpath=${path}`);
     if (run.status !== 0) throw this.#refusal(stderr, "be read");
@@ -73,7 +73,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
       if (typeof made === "string") version = made;
       const failure = typeof made === "string" ? await this.#apply(text, { version: made }) : made;
       if (failure === undefined) return true;
-      // After a lost success, the repetition conflicts with it, and a read finds the secret.
+      // After a lost response to a successful write, the repetition conflicts, and a read finds the secret.
       if (failure.kind === "unreachable" && attempt < tries) {
         await this.tools.sleep(500 * 2 ** attempt);
         continue;

@@ -81,11 +81,11 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
       const { option } = describeDestination(place);
       return option ? singleDestination(option, options, tools) : retypedCommand(place);
     });
-    // One failing destination does not stop the others.
+    // With `isKept`, one failing destination does not stop the others.
     if (options.force === true) await several.check({ isKept: true });
     return several;
   }
-  // Consent covers the content now: it may change while the user answers a question.
+  // Consent covers the current content, which may change while the user answers a question.
   for (const [index, option] of options.to.entries())
     if (options.force === true || ("force" in option && option.force === true)) await typed[index]!.check();
   const [first, ...others] = typed;
@@ -136,7 +136,7 @@ function checkFileName(path: string): void {
   });
 }
 
-/** For stdout and commands. */
+/** From its record alone, neither stdout nor a command can be checked. */
 const uncheckable: RememberedDestination = {
   completeDelivery: async () => false,
   removeReserve: () => {},

@@ -119,7 +119,7 @@ export function withEntryIds(kept: OneTimeSecret, entry: Pick<Entry, "resource_i
   return { ...named, receipt: JSON.stringify({ id: id || null, ...ids, [field]: kept.secret }) };
 }
 
-/** §2.3, §2.4 */
+/** @returns the field of the response that has the secret (§2.3, §2.4) */
 export function secretFieldOf({ kind }: OneTimeSecret): "client_secret" | "secret" {
   return kind === "oauth_client" ? "client_secret" : "secret";
 }
@@ -132,7 +132,7 @@ function isJson(text: string): boolean {
   return tryParseJson(text) !== undefined;
 }
 
-/** @param isCut the file was truncated after a sync: it is complete even without an end mark */
+/** @param isCut true if the file was truncated after a sync: its text is complete even without an end mark */
 export function isComplete(text: string, as: SecretFormat, isCut: boolean): boolean {
   if (text === "" || text.includes("\0")) return false;
   if (as === "raw" || as.startsWith(templateMark)) return isCut;

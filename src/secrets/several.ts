@@ -65,7 +65,7 @@ class SeveralDestinations implements Destination {
       try {
         part.at = await step(part.destination);
       } catch (error) {
-        // A kept secret goes to the others; `deliver` reports this error.
+        // A kept secret still goes to the other destinations; `deliver` reports this error.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
@@ -84,7 +84,7 @@ class SeveralDestinations implements Destination {
         await record(this.record);
       };
       try {
-        // A second failed preparation does not stop the others.
+        // The destination is prepared again here, so that a failure does not stop the others.
         part.at = await part.destination.prepare(origin.entry);
         await part.destination.deliver(secret, { origin, may, record: recordPart });
         part.at = part.destination.record;
@@ -134,7 +134,7 @@ function refuseDuplicates(parts: readonly Part[]): void {
   });
 }
 
-/** Two names of one folder are equal. */
+/** Two names of one folder give the same path. */
 function realPath(path: string): string {
   try {
     return join(realpathSync(dirname(path)), basename(path));
@@ -154,8 +154,8 @@ function partOf(destination: SingleDestinationPlace): Part {
 }
 
 /**
- * A typed destination replaces an equal one without the secret, a typed command any command without it, because command texts
- * are not stored. If none matches, the typed destinations replace all without the secret.
+ * A typed destination replaces an equal one, and a typed command any command (commands are not stored), if that lacks
+ * the secret. Without a match, the typed destinations replace all that lack the secret.
  * @param restore opens a missing destination that was not typed
  */
 export async function rememberedSeveral(
@@ -163,7 +163,6 @@ export async function rememberedSeveral(
   typed: readonly SingleDestinationPlace[],
   restore: (place: SingleRecord) => Promise<SingleDestinationPlace>,
 ): Promise<Destination> {
-  // Typed destinations that have the secret are ignored.
   const unmatched = typed.filter(
     ({ record }) => !places.some(({ state, at }) => state === "delivered" && isSamePlace(record, at)),
   );

@@ -25,7 +25,7 @@ export function maskLines(secret: string, receipt: string): string {
     .join("");
 }
 
-/** Unchanged, with JSON's or the receipt's escapes, and with doubled quotation marks. */
+/** @returns the secret unchanged, with JSON's or the receipt's escapes, and with doubled quotation marks */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
   const unchanged = strings.filter((text) => tryParseJson(text) === secret).map((text) => text.slice(1, -1));
@@ -136,7 +136,7 @@ function isWriteOnly(fd: number): boolean {
 async function hasNoReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);
   if (process.platform !== "linux" || !pipe.isFIFO() || !isWriteOnly(fd)) return false;
-  // A later pipe may have the same descriptor and inode.
+  // The creation time is compared too, because a later pipe may have the same descriptor and inode.
   const identity = [fd, pipe.dev, pipe.ino, pipe.birthtimeMs].join(" ");
   if (lastCheck?.pipe !== identity || performance.now() - lastCheck.at > reusedForMs)
     lastCheck = { pipe: identity, at: performance.now(), answer: checkInShell(fd) };
@@ -160,7 +160,7 @@ async function checkInShell(fd: number): Promise<boolean> {
   });
 }
 
-/** @returns a predicate about the stream; undefined if it is usable */
+/** @returns the end of a sentence about the stream, such as `is closed`; undefined if the stream is usable */
 async function outputFault(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";

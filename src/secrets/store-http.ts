@@ -37,13 +37,13 @@ export interface StoreServer {
   readonly http: () => Promise<Transport>;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
-  /** @returns true if an error that looks temporary is not, such as that of a sealed Vault */
+  /** @returns true if an error that looks temporary will last, such as that of a sealed Vault */
   readonly isLasting?: (response: StoreResponse) => Promise<boolean>;
 }
 
 /** Attempts of a read or an idempotent write. */
 export const storeTries = 5;
-/** For a longer wait the command fails. */
+/** If a store asks for a longer wait, the command fails. */
 const longestWaitMs = 20_000;
 const firstWaitMs = 300;
 
@@ -127,14 +127,14 @@ export function isTemporary({ status, headers }: StoreResponse): boolean {
   return status === 429 || status === 408 || status >= 500 || (status === 403 && isLimit);
 }
 
-/** `Retry-After`, else the reset of GitHub's limit. */
+/** @returns the wait of `Retry-After`, else the time until GitHub's rate limit is reset */
 export function waitSeconds(headers: StoreResponse["headers"], nowMs: number): number | undefined {
   const after = parseRetryAfter(headers["retry-after"], nowMs);
   if (after !== undefined || headers["x-ratelimit-remaining"] !== "0") return after;
   const reset = /^\d{1,11}$/.exec(headers["x-ratelimit-reset"] ?? "")?.[0];
   if (reset === undefined) return undefined;
   const serverMs = Date.parse(headers.date ?? "");
-  // The reset is by the server's clock, which its date shows.
+  // The reset time is by the server's clock, which the `date` header shows.
   return Math.max(0, Number(reset) - (Number.isNaN(serverMs) ? nowMs : serverMs) / 1000);
 }
 

@@ -26,19 +26,19 @@ import { renderSecret } from "./secret-format.ts";
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {
-  /** GitHub does not return secrets: only a version identifies the content. */
+  /** True for GitHub, which returns no secrets: only a version identifies the content. */
   readonly isUnreadable?: boolean;
-  /** Normalized, after `<scheme>:`: equal for the same place. */
+  /** The normalized address without `<scheme>:`; equal for the same place. */
   readonly address: string;
   /**
    * Reads the address and the environment, without a request.
-   * @returns facts that identify the place, such as the server; a later process with others is refused
+   * @returns facts that identify the place, such as the server; a later process with other facts is refused
    * @throws Failure `usage` or `auth` for missing settings
    */
   check(): Promise<StoreFacts>;
   /**
    * Checks that a write would succeed.
-   * @param isShared the secret also goes to another field of the place
+   * @param isShared true if the secret also goes to another field of the place
    * @returns more facts, such as the engine's mount
    * @throws Failure `usage`, `auth` or `unreachable`
    */
@@ -203,7 +203,7 @@ function withoutField(to: string): string {
   return to.slice(0, to.lastIndexOf("#") + 1);
 }
 
-/** The content appeared after the preparation. */
+/** The preparation allowed the write, so a refusal now means that the content has changed. */
 function asConflict(error: unknown): never {
   if (!(error instanceof Failure)) throw error;
   throw new Failure("conflict", error.message, error.details);

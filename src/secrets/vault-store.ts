@@ -21,7 +21,7 @@ interface Address {
 
 /** The newest version; `fields` is undefined if it was deleted or does not exist. */
 interface Current {
-  /** 0: never written. */
+  /** 0 if the secret was never written. */
   readonly version: number;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
   /** The server's JSON, with all digits of numbers. */
@@ -142,7 +142,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
 
   async #capabilities(client: StoreClient, facts: StoreFacts): Promise<readonly unknown[]> {
     const path = this.#logicalPath(facts);
-    // This POST only reads.
+    // This POST changes nothing, so it may be repeated like a read.
     const response = await client.read({
       method: "POST",
       path: "/v1/sys/capabilities-self",
@@ -156,7 +156,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
   async #current(client: StoreClient, facts: StoreFacts): Promise<Current> {
     const response = await client.read({ method: "GET", path: this.#dataPath(facts) });
     const version = fieldOf(response.body, "data", "metadata", "version");
-    // A 404 for a deleted version has its number.
+    // The 404 response for a deleted version contains the version's number.
     if (response.status === 404)
       return { version: typeof version === "number" ? version : 0, fields: undefined, text: "" };
     if (response.status !== 200) throw await this.#refusal(client, response, "be read");
@@ -192,7 +192,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     return new Failure(kind, `${name} cannot ${what}: the server responded with ${status}.`, details);
   }
 
-  /** As in the server's policies: `<mount>data/<path>`. */
+  /** The path as the server's policies write it: `<mount>data/<path>`. */
   #logicalPath({ mount = "" }: StoreFacts): string {
     return `${mount}data/${this.at.path.slice(mount.length)}`;
   }
