@@ -22,7 +22,7 @@ function plainAddress(address: string | undefined): string | undefined {
   return /^https?:$/.test(url.protocol) ? `${url.origin}${url.pathname}` : undefined;
 }
 
-/** Each of these names selects the actor's records. */
+/** @returns the names by which the `actor` filter finds this actor's records */
 export function namesOf({ user, host, run }: Actor): string[] {
   return [user, host, `${user}@${host}`, ...(run === undefined ? [] : [run])];
 }

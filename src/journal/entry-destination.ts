@@ -7,7 +7,7 @@ export type Fixed<T> = T extends readonly (infer U)[]
     ? { readonly [K in keyof T]: Fixed<T[K]> }
     : T;
 
-/** `env:NAME=field,…` and `template:<text>` contain their parameters. */
+/** The formats `env:NAME=field,…` and `template:<text>` include their parameters. */
 const Format = z.union([
   z.enum(["raw", "line", "json", "json-string", "env"]),
   z.templateLiteral(["env:", z.string()]),
@@ -20,7 +20,7 @@ const optionalText = z.optional(z.string());
 
 /** Fields that identify the content that integ wrote to a file, profile or store. */
 const contentFields = {
-  /** Random id of the machine's state folder; absent if every machine reaches the destination. */
+  /** Random id of the machine's state folder; absent if every machine can reach the destination. */
   machine: optionalText,
   /** Keyed digest of the delivered secret, recorded before the write; a version if the store cannot be read. */
   proof: optionalText,

@@ -136,7 +136,7 @@ export class StoredJournal {
     return count;
   }
 
-  /** @param id a complete id. @returns the oldest step first */
+  /** @param id a complete id. @returns the steps, the oldest first */
   history(id: string): Promise<Step[]> {
     return this.#reading(async () => (await this.recordsOf([id]))[0]!.records.map(({ content }) => stepIn(content)));
   }
@@ -183,7 +183,7 @@ export class StoredJournal {
     }
   }
 
-  /** For work that writes records now or later. @throws Failure if this machine cannot sign records */
+  /** Runs work that writes records now or later. @throws Failure if this machine cannot sign records */
   async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
@@ -346,7 +346,7 @@ export class StoredJournal {
     for (const hold of this.#holds) await hold.extend();
   }
 
-  /** Checked immediately before each request. */
+  /** True if all leases are still valid. Checked immediately before each request. */
   holdsLeases(): boolean {
     return [...this.#holds].every((hold) => hold.isHeld());
   }

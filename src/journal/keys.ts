@@ -60,7 +60,7 @@ export function newKey(): string {
 
 const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}`, "hex").slice(0, 8);
 
-/** Read when the first record is signed or judged. The first key signs; all keys verify. */
+/** The keys are read when the first record is signed or judged. The first key signs; all keys verify. */
 export interface KeySource {
   readonly read: () => readonly string[];
   readonly make?: () => string;

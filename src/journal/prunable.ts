@@ -2,7 +2,7 @@
 import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 interface PruneChoice {
-  /** Maximum time of the last change, ISO 8601 UTC. */
+  /** The time before which the last change must be, ISO 8601 UTC. */
   readonly before: string;
   readonly leased: ReadonlySet<string>;
   /** Also remove entries whose client or key may still be valid. */

@@ -83,7 +83,7 @@ export const detailShape = {
   /** Revoke the old key once it is unused for this long. */
   overlap_unused_ms: number,
   proven: optional,
-  /** ISO 8601 UTC; set with the proof. */
+  /** The end of the overlap, ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
   /** Destinations that no longer have the new secret, as seen by a machine that can read them. */
   gone: z.optional(z.array(text)),
@@ -114,13 +114,13 @@ const Intent = z.object({
   replaces: textOrNull,
   /** The entry that this entry is a step of. */
   parent: textOrNull,
-  /** The policy's own id. */
+  /** `id` is the policy's own id. */
   policy: z.optional(z.object({ id: text, item: text })),
   consent: z.optional(z.array(ConsentSchema)),
   created_at: text,
 });
 
-/** The values after the step. */
+/** The fields that change, with their values after the step. */
 const Now = z.object({
   resource_id: textOrNull,
   attempts: z.int().check(z.nonnegative()),
@@ -155,7 +155,7 @@ export const RecordSchema = z
     n: z.int().check(z.positive()),
     state: text,
     at: text,
-    /** Hash of the previous record; empty in the first. */
+    /** Hash of the entry's previous record; empty in the first. */
     prev: text.check(z.regex(/^(?:[0-9a-f]{64})?$/)),
     intent: Intent,
     result: Result,

@@ -24,7 +24,7 @@ export interface Signed {
   readonly mac: string;
 }
 
-/** The oldest record first. */
+/** The records of an entry, the oldest first. */
 export interface EntryRecords {
   readonly id: string;
   readonly records: readonly Signed[];
@@ -123,7 +123,7 @@ export function historyHash(records: readonly Signed[]): string {
   return recordHash(records.map(({ content }) => recordHash(content)).join(""));
 }
 
-/** A sent request has no end until the next record. */
+/** The result of a sent request has no `end`, because only a later record shows the outcome. */
 function resultOf(entry: Entry, before: Entry | undefined): JournalRecord["result"] {
   const at = entry.updated_at;
   if (before === undefined) return { step: "admit", begin: at, end: at };

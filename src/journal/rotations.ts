@@ -14,7 +14,7 @@ export async function rotationsOf(journal: Entries, of: AnyRotation): Promise<En
   return all.filter((entry) => entry.base_url === of.base_url && rotatedBy(entry) === old);
 }
 
-/** `precedingRotation` needs the rotations that were finished before the admission. */
+/** @returns ids of the finished rotations. `precedingRotation` needs those that were finished before the admission. */
 export async function settledRotations(journal: Entries, of: AnyRotation): Promise<ReadonlySet<string>> {
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
@@ -94,7 +94,7 @@ async function checkPrecedence(
   // `own` must not rotate a key that the replacement `other` will revoke.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
-    // Without a process, the other rotation may be the one that the user replaces by `own`.
+    // If no process works on it, the other rotation may be the one that the user replaces by `own`.
     if (!(await hasHolder(journal, other.id))) {
       const [now] = await journal.select({ all: true, ids: [other.id] });
       return now && wasFaster(now) ? now : undefined;

@@ -10,7 +10,7 @@ import type { EntryRecords, Finding, Signed } from "./record.ts";
 
 export const nothingSent = "Nothing was sent and nothing changed.";
 
-/** A running process holds the entry or file. */
+/** Another process holds the entry or the file. */
 export class Busy {
   /** @param meaning defaults to "nothing was sent" */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
@@ -32,7 +32,7 @@ export class Busy {
   }
 }
 
-/** Doubles each round, with jitter so that waiting processes do not retry together. */
+/** @returns a wait that doubles each round, with jitter so that waiting processes do not retry together */
 function backoffMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
@@ -66,7 +66,7 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
 
 export interface Holder extends Actor {
   readonly pid: number;
-  /** By the server's clock, ISO 8601 UTC, like `until`. */
+  /** The start of the lease by the server's clock, ISO 8601 UTC, like `until`. */
   readonly since: string;
   /** The end of the lease, unless it is extended. */
   readonly until: string;
@@ -99,10 +99,10 @@ export interface LookupResult {
   readonly newest: string;
 }
 
-/** Atomic and isolated. */
+/** The changes of a transaction are atomic and isolated. */
 export interface Transaction {
   readonly moved: MoveMark | undefined;
-  /** Undefined removes the mark. */
+  /** `undefined` removes the mark. */
   mark(moved: MoveMark | undefined): Promise<void>;
   /** A missing entry has no records, or is left out. */
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
@@ -134,15 +134,15 @@ export interface Condition {
 export interface Store {
   readonly path: string;
   readonly escrow?: EscrowStore;
-  /** The newest first; may include entries that do not match. */
+  /** @returns entries, the newest first; some may not match the filter */
   select(filter: EntryFilter): AsyncIterable<Entry>;
-  /** The lowest id first. @param ids only these entries */
+  /** @returns entries in ascending order of their ids. @param ids only these entries */
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
   /** Finds the entries that an admission considers. @param key as named by `keyName` */
   look(intent: Intent, key: string | null): Promise<LookupResult>;
-  /** Also takes the entry. @returns undefined if an entry after `newest` may be of the same request */
+  /** Inserts the entry and leases it. @returns undefined if an entry after `newest` may be of the same request */
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
   take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;

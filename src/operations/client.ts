@@ -122,13 +122,13 @@ async function sendCreation(work: CreationWork): Promise<Outcome> {
 
 async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
-  // A kept secret is delivered to every reachable destination.
+  // With `isKept`, a destination that fails does not stop the delivery to the others.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
   // The receipt of a delivered client has no secret, so no space is needed.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
   const now = await currentDigest(run);
-  // With another account, the same idempotency key identifies another request (§4.2 rule 2).
+  // The digest of the first request stays: for another account, the same key names another request (§4.2 rule 2).
   const first = isDeferred(lease.entry) ? undefined : lease.entry.detail.sent_as;
   const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: attemptTimes(bench, lease.entry) };
   await recordAttempt(run, { state: stateBefore === undefined ? "open" : lease.entry.state, place, detail });

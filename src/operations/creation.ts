@@ -46,7 +46,7 @@ export interface CreationOptions {
 export interface CreationWork extends SecretWork, CreationOptions {}
 
 export interface Outcome {
-  /** `delivered_before`: by an earlier process. `nothing_made`: no client or key exists. */
+  /** `delivered_before`: an earlier process delivered the secret. `nothing_made`: no client or key exists. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
   /** Includes the secret if this process received it. */

@@ -82,7 +82,7 @@ async function knownCreator({ journal }: Workbench, { id, base_url, profile_id }
   return undefined;
 }
 
-/** @returns ids of keys of other entries, except the entry's parent rotation, which has the same new key */
+/** @returns ids of keys that other entries name, except the entry's parent rotation, which has the same new key */
 async function idsOfOtherEntries(
   { journal, secrets }: Workbench,
   { id, parent, base_url }: Entry,

@@ -76,7 +76,7 @@ function stagesOf(entries: readonly Entry[]): number[][] {
   return stages;
 }
 
-/** Ids and files that only one entry of a group may use; undefined if the entry must be alone. */
+/** @returns the ids and files that only one entry of a group may use; undefined if the entry must be alone */
 function exclusiveNames(entry: Entry): string[] | undefined {
   const { id, operation, parent, replaces, destination } = entry;
   if (operation !== "oauth_client.create" || parent !== null || replaces !== null) return undefined;

@@ -245,7 +245,7 @@ async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string 
   const look = (): Promise<Successor> =>
     successorOf(renewed, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
-    // A destination lost the secret, and integ advised to revoke the old credential: that ends the rotation.
+    // If a destination lost the secret, integ advises a person to revoke the old credential, which ends the rotation.
     if (!lease.entry.detail.gone?.length || (await creation.statusOf(renewed.bench, oldId)) !== "revoked") throw error;
   });
   return undefined;
@@ -437,7 +437,7 @@ async function lostPlaces(
 }
 
 /**
- * @returns the new credential's entry, or that of a successor in each of its places.
+ * @returns the new credential's entry, or that of a successor with the same places.
  * @throws Failure `unusable` if none works
  */
 async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry> {

@@ -70,8 +70,7 @@ export interface DeliveryOptions {
 /**
  * Records a destination before it reserves space there, and removes an abandoned reserve before it drops that reserve's
  * record, so that a crash leaves no unrecorded reserve.
- * @param options.isKept true if the secret is safe elsewhere: an abandoned reserve with a complete copy is then removed
- * too
+ * @param options.isKept true if the secret is safe elsewhere: an abandoned reserve is removed even with a complete copy
  */
 export async function reserveDestination(
   bench: Overwriting,

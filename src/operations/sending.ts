@@ -1,5 +1,5 @@
-// Admits a change with the destination of its secret, sends it when it is due and no other process may be sending it, and
-// repeats it while that can help.
+// Admits changes with the destination of their secret. Sends a change when it is due and no other process may be
+// sending it, and repeats it while that can help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { mayRetryChange, nextDelay, retryRead } from "../api/call/retry.ts";
 import { type Entry, isDeferred, mayHaveArrived, nextStep, lastErrorOf, attemptedPlaces } from "../journal/entry.ts";

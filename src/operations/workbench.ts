@@ -30,7 +30,10 @@ export interface Account {
   readonly keyExchange: KeyExchange | null;
   /** One token exchange for a key's secret; undefined if the profile no longer has the exchange's command. */
   readonly exchangeKey: (secret: string, way: KeyExchange) => Promise<Attempt<unknown> | undefined>;
-  /** Proves a client's secret by a token exchange, with retries. @throws Failure if it is refused or gets no response */
+  /**
+   * Proves a client's secret by a token exchange, with retries.
+   * @throws Failure if the secret is refused or no response arrives
+   */
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 
@@ -47,7 +50,7 @@ export interface Tell {
 export interface Clock extends ReadClock {
   /** Milliseconds since 1970. The clock may be set at any moment. */
   now(): number;
-  /** 0 ≤ x < 1, for jitter. */
+  /** A random number from 0 to below 1, for jitter. */
   random(): number;
   /** Aborted by the first Ctrl-C or SIGTERM, after which no new work starts. Its reason is the `Failure` to report. */
   readonly interruption: AbortSignal;
@@ -191,7 +194,7 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
   });
 }
 
-/** Includes the fix or consent without which the recovery would fail again. */
+/** The step includes the fix or consent without which the recovery would fail again. */
 export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
   if (typeof nextCommand === "object" && nextCommand.add?.includes(flags.force))

@@ -128,7 +128,7 @@ export function wipe(fd: number): void {
 }
 
 /**
- * Gives a reserved file its final name. Fails if a file appeared there.
+ * Gives a reserved file its final name. Fails if a file of that name appeared meanwhile.
  * @returns why the reserved name was not removed, which does not fail the delivery; `removeReserve` removes it later
  */
 export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {

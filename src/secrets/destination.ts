@@ -100,7 +100,7 @@ interface DestinationDescription {
   /** A sentence that names the secret's place. */
   readonly delivered?: string;
   readonly proof: string;
-  /** Selects the destination again, if the journal has enough facts. */
+  /** The option that selects the destination again; set if the journal has enough facts. */
   readonly option?: DestinationOption;
   /** True if a later process on the same machine, but not on another, can check the arrival. */
   readonly leavesTrace: boolean;
@@ -181,7 +181,7 @@ export function isPartlyDelivered({ destination }: { readonly destination: Desti
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
-/** True if the profile still works after a rotation of its credential. */
+/** True if the profile gets the secret, so that it still works after a rotation of its credential. */
 export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
   return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
@@ -196,8 +196,8 @@ export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
 }
 
 /**
- * Eight hexadecimal digits: enough to distinguish commands, too few to reveal one. The text is not stored, because it may
- * contain a credential.
+ * Eight hexadecimal digits: enough to distinguish commands, too few to reveal one. The journal does not store the text,
+ * because it may contain a credential.
  */
 export function commandMark({ command, as = "raw" }: { readonly command: string; readonly as?: SecretFormat }): string {
   return createHash("sha256").update(`${as}\0${command.trim()}`).digest("hex").slice(0, 8);

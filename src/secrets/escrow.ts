@@ -58,7 +58,7 @@ function sealedText(entry: string, text: string): string {
 }
 
 /**
- * @param path a file of age-keygen with one identity per line
+ * @param path of a file that age-keygen wrote, with one identity per line
  * @throws Failure `usage` for a line that is not an identity; `undelivered` if no path is set or no identity fits;
  * `auth` without a valid seal
  */

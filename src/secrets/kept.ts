@@ -185,13 +185,13 @@ export class Undelivered {
 }
 
 export interface AllowedDestinations {
-  /** The list's variable or profile, as the start of a sentence. */
+  /** The variable or profile that has the list, as the start of a sentence. */
   readonly from: string;
   readonly list: readonly string[];
 }
 
 export interface SecretKeeping {
-  /** See `RememberedDestination`. Only the act `overwrite` may call it. */
+  /** Only the act `overwrite` may call this. See `RememberedDestination`. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
   /** Removes a complete secret only if it is safe elsewhere (`isKept`). Safe to repeat. */
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
@@ -212,7 +212,7 @@ export interface SecretKeeping {
   isEscrowed(entry: string): boolean;
   /** @throws Failure `failed` if the secret is missing or damaged */
   readKept(entry: string): Promise<OneTimeSecret>;
-  /** Removes the ciphertext too. Only the act `destroy` may call it. Safe to repeat. */
+  /** Also removes the ciphertext. Only the act `destroy` may call this. Safe to repeat. */
   destroyKept(entry: string): Promise<void>;
   /** Removes an empty reserve, but no kept secret. Safe to repeat. */
   release(entry: string): Promise<void>;

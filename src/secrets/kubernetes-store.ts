@@ -79,7 +79,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
         continue;
       }
       const isChanged = failure.details.problem?.status === changedStatus;
-      // Only a read shows the cause of a conflict, so its failure fails the write.
+      // Only a read shows the cause of a conflict, so a failed read fails the write.
       const found = isChanged ? await this.look() : await this.look().catch(() => undefined);
       if (found?.is === "text" && found.text === text) return true;
       if (isChanged) return false;

@@ -154,8 +154,8 @@ function partOf(destination: SingleDestinationPlace): Part {
 }
 
 /**
- * A typed destination replaces an equal one, and a typed command any command (commands are not stored), if that lacks
- * the secret. Without a match, the typed destinations replace all that lack the secret.
+ * A typed destination replaces an equal one that lacks the secret. A typed command replaces any command that lacks it,
+ * because commands are not stored. Without a match, the typed destinations replace all that lack the secret.
  * @param restore opens a missing destination that was not typed
  */
 export async function rememberedSeveral(

@@ -164,14 +164,14 @@ class StoreDestination implements SingleDestinationPlace {
         look: () => store.look(facts),
         may: async (found) => {
           await may(this.record, found).catch(asConflict);
-          // For an unreadable store, only this record shows after a crash that a change may be integ's own.
+          // For a write-only store, only this record shows after a crash that a change may be integ's own.
           await note(
             store.isUnreadable ? `after ${"version" in found ? found.version : "nothing"}` : digests.of(secret),
           );
         },
         write: async (found) => {
           const isWritten = await store.write(secret, facts, found);
-          // Another writer changed the content, so the earlier proof is still true.
+          // Nothing was written, so the earlier proof is still true.
           if (!isWritten) await note(before);
           return isWritten;
         },

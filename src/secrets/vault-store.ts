@@ -75,7 +75,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Names the version even for an absent field, because other fields may exist. */
+  /** The write names the version even for an absent field, because other fields may exist. */
   async write(text: string, facts: StoreFacts, over: Found): Promise<boolean> {
     const client = this.#client();
     const version = Number(over.version);

@@ -6,7 +6,7 @@ import { type EntryFilter, fits, excludesFinished } from "../lookup.ts";
 import { finishedEntryIn, headIn, readLine, signedIn } from "../record.ts";
 import { checkFile } from "./safety.ts";
 
-/** @returns the newest valid record of at most `limit` recently changed entries, the highest id first */
+/** @returns at most `limit` recently changed entries, each from its newest valid record, the highest id first */
 export function newestIn(path: string, filter: EntryFilter & { readonly limit: number }): Entry[] {
   const fd = fs.openSync(path, fs.constants.O_RDONLY | carefulOpen);
   let bytes: Buffer;

@@ -17,7 +17,7 @@ export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS si
   (extract(epoch FROM quiet_until - clock_timestamp()) * 1000)::float8 AS quiet_ms,
   coalesce(lease_until > clock_timestamp(), false) AS is_held`;
 
-/** Ends a lease early. Its holder's requests may arrive until its planned end, `quiet_until`. */
+/** Ends a lease early. The holder's requests may arrive until the planned end of the lease, `quiet_until`. */
 export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
   held_since = NULL, lease_until = NULL`;
 

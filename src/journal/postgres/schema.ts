@@ -37,7 +37,7 @@ export function tablesIn(schema: string) {
 
 export type Tables = ReturnType<typeof tablesIn>;
 
-/** `entries` has each entry's current row with its lease; `records` is append-only. */
+/** `entries` has each entry's current row with its lease; `records` has all its records. */
 function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   return [
     `CREATE TABLE ${meta} (key text PRIMARY KEY, value text NOT NULL)`,

@@ -19,8 +19,8 @@ export interface Write {
   readonly text: string;
   readonly values: readonly unknown[];
   /**
-   * For a write that is not safe to repeat. Called after a lost response: returns the response's rows, or undefined if the
-   * statement had no effect and may be repeated.
+   * Set for a write that is not safe to repeat. Called after a lost response: returns the response's rows, or undefined
+   * if the statement had no effect and may be repeated.
    */
   readonly findOutcome?: (query: Query) => Promise<readonly Row[] | undefined>;
 }

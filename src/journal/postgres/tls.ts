@@ -31,7 +31,7 @@ export function tlsTo(
   }
 }
 
-/** Like libpq, lets a group read a key of the superuser. */
+/** Like libpq, allows a group to read a key file that belongs to root. */
 function assertPrivate(path: string): void {
   const { mode, uid } = statSync(path);
   if (process.platform !== "win32" && (mode & (uid === 0 ? 0o037 : 0o077)) !== 0)

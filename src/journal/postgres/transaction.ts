@@ -8,8 +8,8 @@ import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
 /**
- * A condition for every statement that starts work: the entries were not moved. A statement that waits for the table's lock
- * evaluates it afterwards.
+ * A condition for every statement that starts work: the entries were not moved. A statement that waits for the table's
+ * lock evaluates the condition after the wait.
  */
 export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;

@@ -198,10 +198,7 @@ async function assertAllowed(bench: Overwriting, lease: EntryLease, places: read
   }
 }
 
-/**
- * Checks before this machine signs the step's entry: its parent and the replaced entry must be trusted and allow these
- * places.
- */
+/** Before this machine signs a step's entry, its parent and the replaced entry must be trusted and allow these places. */
 export async function assertStepAllowed(
   bench: Overwriting,
   { parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">,
@@ -312,7 +309,7 @@ async function isReplaceable(
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
-/** True if the destination has the secret of a revoked client or key, which may be replaced. */
+/** True if the destination has the secret of a revoked client or key: that secret may be replaced. */
 async function isRevoked(journal: Journal, isDelivered: (entry: Entry) => boolean): Promise<boolean> {
   const all = await journal.select({ all: true, archived: true });
   for (const { id, resource_id } of all.filter(isDelivered)) {

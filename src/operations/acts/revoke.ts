@@ -1,5 +1,5 @@
-// The act `revoke`: the only code that revokes a client or key. A DELETE request may be repeated (§4.2, RFC 9110 §9.2.2),
-// and the journal always records whether one may have arrived.
+// The act `revoke`: the only code that revokes a client or key. A DELETE request may be repeated (§4.2, RFC 9110
+// §9.2.2), and the journal always records whether a request may have arrived.
 import type { AccessKey } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
