@@ -27,7 +27,7 @@ export type EntryState = (typeof unfinishedStates)[number] | (typeof settledStat
 
 const settled: ReadonlySet<string> = new Set(settledStates);
 
-/** An unknown state, from a newer program, counts as unfinished. */
+/** A state of a newer program, unknown here, counts as unfinished. */
 export function isSettled(state: string): boolean {
   return settled.has(state);
 }
@@ -231,10 +231,7 @@ export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
 }
 
-/**
- * A replacement's request is sent only after the lost client or key is revoked.
- * @returns the id of the replaced entry if a request was sent
- */
+/** @returns the replaced entry, whose client or key is revoked before a request is sent; null if no request was sent */
 export function revokedEntry({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
   return attempts > 0 ? replaces : null;
 }

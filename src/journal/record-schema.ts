@@ -27,7 +27,7 @@ const Exchange = z.union([
 
 /** What integ needs to continue an entry. Unknown keys are kept. */
 export const detailShape = {
-  /** Failed runs of `integ apply`. */
+  /** The number of failed runs of `integ apply`. */
   failures: number,
   /** Machine and state folder that keep the secret for `claim`. */
   kept_at: optional,
@@ -64,7 +64,7 @@ export const detailShape = {
   /** The profile's key at admission; the profile may have the created key by now. */
   asking_key: optional,
   marked: flag,
-  /** A time, a lifetime (`in <n> ms`) or `never`; null if none was requested. */
+  /** A time, a lifetime (`in <n> ms`) or `never`; null if no expiry was requested. */
   expiry: z.optional(textOrNull),
   orphan_certain: flag,
   mode: z.optional(z.enum(["in_place", "replacement"])),
@@ -94,7 +94,7 @@ export const detailShape = {
 /** The fields that never change after the admission. */
 const Intent = z.object({
   operation: text,
-  /** Null if the API takes none. */
+  /** Null if the API takes no idempotency key. */
   idempotency_key: textOrNull,
   profile: text,
   /** Changes if the profile's name is bound to another account. */
@@ -107,14 +107,14 @@ const Intent = z.object({
   service_version: text,
   method: optional,
   path: optional,
-  /** The exact body; empty without one. */
+  /** The exact request body; empty without a body. */
   request_text: text,
   /** The same for equivalent requests, for example with scopes in another order. */
   fingerprint: text,
   replaces: textOrNull,
   /** The entry that this entry is a step of. */
   parent: textOrNull,
-  /** `id` is the policy's own id. */
+  /** `id` is the id that the policy file contains. */
   policy: z.optional(z.object({ id: text, item: text })),
   consent: z.optional(z.array(ConsentSchema)),
   created_at: text,

@@ -30,7 +30,7 @@ export interface EntryRecords {
   readonly records: readonly Signed[];
   /** A record was already missing when the file was last rewritten. */
   readonly hasKnownGap?: boolean;
-  /** How the entry's row contradicts its records. */
+  /** How the entry's row in PostgreSQL contradicts its records. */
   readonly mismatch?: string | undefined;
 }
 

@@ -147,7 +147,7 @@ export interface Difference {
   readonly typed: string;
 }
 
-/** The old credential is kept for `overlapMs`, or until it has been unused for `unusedMs`. */
+/** The old credential is kept for at most `overlapMs`, or until it has been unused for `unusedMs`. */
 export interface Overlap {
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
@@ -436,10 +436,7 @@ async function lostPlaces(
   return missing;
 }
 
-/**
- * @returns the new credential's entry, or that of a successor with the same places.
- * @throws Failure `unusable` if none works
- */
+/** @returns the new credential's entry, or a successor's with the same places. @throws Failure `unusable` if none works */
 async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry> {
   const { bench, oldId, creation } = rotation;
   const { noun } = creation;

@@ -101,7 +101,7 @@ export interface SendSteps<A, R> {
   readonly stateBefore: () => State;
   readonly prepare: (stateBefore: State, attempt: number) => Promise<void>;
   readonly send: () => Promise<Attempt<A>>;
-  /** @returns the end, a failure if the request may be sent again later, or undefined to send it again now */
+  /** @returns the result, a failure if the request may be sent again later, or undefined to send it again now */
   readonly read: (answer: Attempt<A>, stateBefore: State) => Promise<{ readonly end: R } | Failure | undefined>;
   readonly retryLabel: string;
 }

@@ -1,4 +1,4 @@
-// What every change needs: account, journal, secrets and clock, with helpers for records and failures.
+// Defines what every change needs: account, journal, secrets and clock, with helpers for records and failures.
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import type { ReadClock } from "../api/call/retry.ts";
@@ -30,10 +30,7 @@ export interface Account {
   readonly keyExchange: KeyExchange | null;
   /** One token exchange for a key's secret; undefined if the profile no longer has the exchange's command. */
   readonly exchangeKey: (secret: string, way: KeyExchange) => Promise<Attempt<unknown> | undefined>;
-  /**
-   * Proves a client's secret by a token exchange, with retries.
-   * @throws Failure if the secret is refused or no response arrives
-   */
+  /** Proves a client's secret by a token exchange, with retries. @throws Failure after a refusal or without a response */
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 

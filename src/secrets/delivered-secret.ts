@@ -1,4 +1,4 @@
-// Files that contain a secret. Their space is reserved before the secret exists, so that a full disk cannot lose it.
+// Writes secret files. Their space is reserved before the secret exists, so that a full disk cannot lose the secret.
 import { timingSafeEqual } from "node:crypto";
 import {
   closeSync,

@@ -1,4 +1,4 @@
-// Kinds of destinations for one-time secrets, and their journal records.
+// Defines the kinds of destinations for one-time secrets, and their journal records.
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
 import type {

@@ -1,4 +1,4 @@
-// Stdout as a destination: checked before the request, masked in CI logs.
+// Delivers a secret to stdout, which is checked before the request. The secret is masked in CI logs.
 import { type Advice, flags } from "../next-step.ts";
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
@@ -42,7 +42,7 @@ export function adviceForAgent(use: string | undefined): Advice {
     : `Use ${use}, with a destination: ${destinations}.`;
 }
 
-/** An agent's transcript is stored elsewhere. @throws Failure `usage` in agent mode */
+/** The secret would stay in the agent's transcript, which is stored elsewhere. @throws Failure `usage` in agent mode */
 export function refuseForAgent(env: Environment, advice: Advice, meaning = "Nothing was sent."): void {
   const variable = agentMode(env);
   if (variable === undefined) return;

@@ -1,4 +1,4 @@
-// Requests to secret stores. Redirects are not followed, errors mask the token and the secret, and `read` repeats requests
+// Sends requests to secret stores: follows no redirects, masks the token and the secret in errors, and repeats reads
 // after temporary errors.
 import { type ExchangeRequest, type Transport, parseTarget } from "../api/http/exchange.ts";
 import { parseRetryAfter } from "../api/call/retry.ts";

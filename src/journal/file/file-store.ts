@@ -1,5 +1,4 @@
-// Stores the journal in a file, with an archive of finished entries. The journal's lock protects the files; each entry has its
-// own lock.
+// Stores the journal and an archive of finished entries in files. One lock protects the files; each entry has its own.
 import { dirname } from "node:path";
 import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";

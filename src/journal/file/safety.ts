@@ -128,10 +128,7 @@ export function takenOverFailure(id: string, meaning: string): Failure {
   });
 }
 
-/**
- * Copies invalid bytes beside the journal once: damage to `<journal>.damaged-<offset>-<hash>`, an incomplete append to
- * `<journal>.torn-<time>`.
- */
+/** Copies damage to `<journal>.damaged-<offset>-<hash>`, and an incomplete append to `<journal>.torn-<time>`, each once. */
 export function setAside(
   journal: string,
   { damage, torn }: { readonly damage: readonly Damage[]; readonly torn: Damage | undefined },

@@ -119,7 +119,7 @@ function parametersIn(query: string): Partial<Record<Parameter, string>> {
   const given = Object.fromEntries(new URLSearchParams(query.replaceAll("+", "%2B")));
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(parameters, name));
   if (unknown === undefined) return given;
-  // A name of another form may be part of a secret.
+  // A name of another form may be part of a secret, so the message omits it.
   const what = /^[\w-]{1,40}$/.test(unknown) ? ` "${unknown}"` : "";
   throw invalid(
     `the parameter${what} is not supported`,

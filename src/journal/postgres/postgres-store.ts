@@ -1,5 +1,5 @@
-// Stores a team's journal in PostgreSQL. Each statement is its own transaction, for poolers; a change of many entries is one
-// transaction.
+// Stores a team's journal in PostgreSQL. Each statement is its own transaction, because a pooler may change the server
+// connection between transactions. A change of many entries is one transaction.
 import { randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -150,7 +150,7 @@ class PostgresStore implements Store {
   async take(id: string): Promise<Hold | Busy> {
     const taken = await this.#takeRow(id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
     if (taken !== undefined) return taken;
-    // The journal may be moved during the wait.
+    // Another process may move the journal during the wait.
     await this.#assertNotMoved();
     const row = await this.#leaseOf(id);
     if (row === undefined) throw entryNotFound(id);

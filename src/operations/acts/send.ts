@@ -1,5 +1,4 @@
-// The act `send`: the only code that sends a request that changes the account. It checks the evidence immediately
-// before the request.
+// The act `send`: the only code that sends a request that changes the account. It checks the evidence first.
 import type { AccessKey, SecretAnswer } from "../../api/access-keys.ts";
 import { type Attempt, requestIdOf, retryAfterOf } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
