@@ -101,7 +101,6 @@ export interface Entry extends EntryIdentity, EntryProgress {
   readonly sequence: number;
 }
 
-/** Detail fields that an operation requires. */
 interface NeededDetail {
   readonly "oauth_client.rotate": "old_client";
   readonly "access_key.revoke": "key_id";

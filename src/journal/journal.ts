@@ -129,7 +129,6 @@ export class StoredJournal {
     }
   }
 
-  /** Includes archived entries. */
   async count(): Promise<number> {
     let count = 0;
     for await (const _ of this.each({ all: true, archived: true })) count += 1;

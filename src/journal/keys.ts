@@ -13,7 +13,6 @@ export interface Keys {
   sign(content: string): string;
   judge(record: Signed): Judgment;
   readonly digests: SecretDigests;
-  /** HMACs of texts in escrow. */
   readonly escrowDigests: SecretDigests;
   /** @throws Failure `usage` if this machine cannot sign records or has a damaged key */
   assertCanSign(): void;

@@ -167,7 +167,6 @@ function ownProof(
   };
 }
 
-/** A rotation that may have arrived is repeated only with consent. */
 export async function recoverKeyRotation(
   bench: Workbench,
   lease: EntryLease,

@@ -465,7 +465,6 @@ async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry
   });
 }
 
-/** True if the later secret went to every place of the earlier one. */
 function replacesEverywhere(later: Entry, earlier: Entry): boolean {
   const places = placesOf(later.destination);
   return placesOf(earlier.destination).every(

@@ -51,7 +51,6 @@ export interface SecretDelivery {
   readonly bench: DeliveryBench;
   readonly lease: EntryLease;
   readonly destination: Destination;
-  /** Who claims a kept secret now: a person, or the item's policy. */
   readonly claimedBy?: "person" | "policy" | undefined;
   /** Proves the secret before its delivery. Set if the secret replaces a credential in use. */
   readonly prove?: ((secret: string) => Promise<void>) | undefined;

@@ -171,7 +171,6 @@ export function namesOf(record: DestinationRecord): string {
     .join(", ");
 }
 
-/** Always empty for a single destination. */
 export function missingPlaces(record: DestinationRecord | null): readonly SingleRecord[] {
   if (record?.kind !== "several") return [];
   return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);

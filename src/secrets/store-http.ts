@@ -81,7 +81,6 @@ export class StoreClient {
     }
     const text = exchange.body.toString("utf8");
     const parsed = tryParseJson(text);
-    // A 2xx response that is not JSON counts as lost.
     if (parsed === undefined && text !== "" && exchange.status < 300)
       return { kind: "lost", failure: new Failure("unreachable", `${name} gave a response that is not JSON.`) };
     return { kind: "response", status: exchange.status, headers: exchange.headers, text, body: parsed };
