@@ -1,4 +1,4 @@
-// Decides an item's next action from observations only.
+// Decides the next action of a policy item from the observed state, without I/O.
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { overlapEnd } from "../journal/entry.ts";
 import { roundedDuration } from "../output/relative-time.ts";
@@ -25,7 +25,7 @@ export interface Decision {
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
-  /** Milliseconds since 1970. */
+  /** When the action is due, in milliseconds since 1970. */
   readonly dueMs?: number | undefined;
   /** `apply` checks again that the old key is unused before it revokes it. */
   readonly rechecksUse?: boolean;
@@ -51,9 +51,9 @@ export interface Decision {
 export interface DecisionOptions {
   readonly maxFailures: number;
   readonly retry: ReadonlySet<string>;
-  /** Items whose secret is delivered to the file's destination although it is elsewhere. */
+  /** Items to rotate because their secret is not at the destination that the policy file names. */
   readonly redeliver: ReadonlySet<string>;
-  /** Items whose overlap ends now. */
+  /** Items whose overlap the user ends early. */
   readonly finish: ReadonlySet<string>;
   readonly includeOwn: boolean;
   /** `itemKey` of every item of the policy. */
@@ -166,7 +166,7 @@ interface Situation {
 }
 
 function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Situation): Decision {
-  // Another client would be one too many once the service completes this one.
+  // A new client would be one too many once the service completes the pending one.
   if (last?.status === "pending") {
     const reason = `${last.id} is pending: the service has not completed its creation`;
     return { item, current: last, action: "wait", reason, state: "pending", step: noStep };
@@ -177,7 +177,7 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
     const reason = `${id} is ${status === "absent" ? "not found" : status}, and may work again: another client would replace its secret`;
     return { item, current: last, action: "create", reason, state: status, step: noStep, hold: "uncertain" };
   }
-  // The secret at the item's destination is better evidence than a name.
+  // A secret at the item's destination is better evidence than a similar credential.
   const needsName = last === undefined && holderAtDestination(item, observed) === undefined;
   const similar = needsName ? adoptionDecision(item, observed, options) : [];
   if (similar.length > 0) return notAdopted(item, similar);
@@ -197,7 +197,7 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
   };
 }
 
-/** The list of keys is complete, so a missing key does not exist. */
+/** A key is never uncertain: the list of keys is complete, so a missing key does not exist. */
 function isUncertain(kind: PolicyItem["kind"], { status }: SeenCredential): boolean {
   return kind === "oauth_client" && status !== "revoked" && status !== "active";
 }
@@ -221,8 +221,8 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
 }
 
 /**
- * Active credentials without an item that fit this item's settings: keys with the item's name, or, for an item without a
- * destination, all except keys named like another item.
+ * @returns active credentials without an item that match this item's settings: the keys with the item's name. If there
+ * are none and the item has no destination, all of them except keys with the name of another item.
  */
 function adoptionDecision(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
@@ -230,7 +230,7 @@ function adoptionDecision(item: PolicyItem, observed: Observed, { items }: Decis
       ...candidates,
       ...(unfinished === undefined ? [] : [unfinished.made, unfinished.old]),
     ]),
-    // A secret at an item's destination belongs to the item.
+    // A credential whose secret is at an item's destination belongs to that item.
     ...[...observed.holders.values()].map(({ id }) => id),
   ]);
   const similar = [...seenOf(item, observed).values()].filter(
@@ -246,12 +246,12 @@ function adoptionDecision(item: PolicyItem, observed: Observed, { items }: Decis
   const named = similar.filter((one) => itemKeyOf(one) === itemKey(item));
   if (named.length > 0) return named;
   if (item.destinations.length > 0) return [];
-  // `policy init` numbers items of keys with the same name.
+  // `policy init` adds a number to the item names of keys that share a name.
   const unnumbered = itemKey({ ...item, name: item.name.replace(/-\d+$/, "") });
   return similar.filter((one) => itemKeyOf(one) === unnumbered || !items.has(itemKeyOf(one) ?? ""));
 }
 
-/** A single similar item that left the file was probably renamed. */
+/** If exactly one similar item was removed from the file, the user probably renamed it. */
 function renameHint(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
   const seen = seenOf(item, observed);
   const similar = [...observed.works].flatMap(([key, { candidates }]) => {
@@ -264,7 +264,7 @@ function renameHint(item: PolicyItem, observed: Observed, { items }: DecisionOpt
   return similar.length === 1 ? similar[0]! : "";
 }
 
-/** A new secret must not overwrite that of another working or unfinished credential. */
+/** A new secret must not overwrite the secret of another working or unfinished credential. */
 function holdIfOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
@@ -305,7 +305,7 @@ function holderAtDestination(item: PolicyItem, observed: Observed): Holder | und
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
-/** True if the new secret would replace the acting profile's credential by that of another item. */
+/** True if the new secret would overwrite the acting profile's credential without rotating that credential. */
 function replacesOwnCredential({ item: { destinations }, step }: Decision, profile: string): boolean {
   const isOwn = step.do === "replace" && step.old.ownership === "own";
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
@@ -335,7 +335,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const misplaced = misplacement(item, current, observed);
-  // A due rotation delivers anyway, but if a program may use the current secret, a person decides.
+  // A person decides, unless no program can use the misplaced secret and a rotation is due anyway.
   const needsDecision = misplaced !== undefined && (misplaced.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: misplaced.reason, hold: "astray", dueMs: nowMs };
@@ -357,7 +357,7 @@ function misplacement(
   for (const destination of item.destinations) {
     const place = placeOf(destination, item);
     const name = destinationName(destination);
-    // A changed command may have the same effect: the plan only shows that it changed.
+    // A changed command may still deliver to the same place, so the plan only shows the change.
     const isChanged = "command" in destination && last.places.some(({ kind }) => kind === "command");
     if (!deliveredTo.has(place) && !isChanged)
       return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, mayBeInUse: true };
@@ -446,7 +446,7 @@ function holdForPerson(
   if (item.destinations.length === 0 && step.do !== "finish")
     return {
       ...decision,
-      // Nothing can be created without a destination, so the item means an existing credential.
+      // Without a destination, apply cannot create a credential: the item refers to an existing one.
       action: action === "create" && works.length === 0 ? "adopt" : action,
       hold: "no_destination",
       reason: `${decision.reason}; the destination of its secret is unknown`,
@@ -465,7 +465,7 @@ const units: readonly (readonly [suffix: string, ms: number])[] = [
   ["s", 1000],
 ];
 
-/** @returns a policy file's duration, rounded down, such as `61d` */
+/** @returns a duration as in a policy file, rounded down, such as `61d` */
 export function shortDuration(ms: number): string {
   const [suffix, unit] = units.find(([, size]) => ms >= 2 * size || (ms >= size && ms % size === 0)) ?? ["s", 1000];
   return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;

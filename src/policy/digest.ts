@@ -1,4 +1,4 @@
-// A plan as a document: a digest of the whole shows an edit, and its inputs show whether the state has changed since.
+// The plan document. Its digest detects edits; the digests of its inputs detect changes since the plan was made.
 import { createHash } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { placeOf } from "./holders.ts";
@@ -9,7 +9,7 @@ import { itemKey } from "./works.ts";
 import { shell, flags } from "../next-step.ts";
 import { tryParseJson } from "../json.ts";
 
-/** Printed by `integ plan --json` and `--out`. A removed or changed key needs a new version. */
+/** The output of `integ plan --json` and `--out`. Increase the version when you remove or change a key. */
 export interface PlanDocument {
   readonly object: "plan";
   readonly version: 1;
@@ -20,7 +20,7 @@ export interface PlanDocument {
   readonly profile: string;
   readonly region: string;
   readonly base_url: string;
-  /** Empty means all items. */
+  /** Names of the planned items; empty means all. */
   readonly only: readonly string[];
   readonly data: readonly PlanRow[];
   readonly unmanaged: readonly Unmanaged[];
@@ -90,7 +90,7 @@ function observedOf(item: PolicyItem, observed: Observed): unknown {
   ];
 }
 
-/** Other credentials with a secret at the item's destinations. */
+/** Facts about other credentials whose secret is at one of the item's destinations. */
 function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
   return item.destinations.flatMap((destination) => {
     const holder = holders.get(placeOf(destination, item));
@@ -120,7 +120,7 @@ export function readPlanDocument(text: string, file: string): PlanDocument {
   return read as unknown as PlanDocument;
 }
 
-/** Another file is probably a policy, which a plan must not overwrite. */
+/** A file that is not a plan is probably a policy, so the next step must not overwrite it with a plan. */
 function notPlanFailure(file: string, why: string, isPlan = false): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
@@ -133,7 +133,7 @@ function notPlanFailure(file: string, why: string, isPlan = false): Failure {
   });
 }
 
-/** Also true for other versions and incomplete plans. */
+/** True also for an incomplete plan or a plan of another version. */
 export function isPlanText(text: string): boolean {
   return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }

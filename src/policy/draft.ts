@@ -7,7 +7,7 @@ export interface DraftItem {
   readonly id: string;
   readonly baseName: string;
   readonly lifeMs?: number | undefined;
-  /** Below the item's name; values are JSON, which is valid YAML. */
+  /** The lines below the item's name. Their values are JSON, which is valid YAML. */
   readonly lines: readonly string[];
 }
 
@@ -51,7 +51,7 @@ function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
   ];
 }
 
-/** An expiring key rotates in the last quarter of its lifetime; its overlap ends before it expires. */
+/** `before_expiry` is at most a quarter of the lifetime, and the overlap ends before the key expires. */
 function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];
@@ -65,7 +65,7 @@ function rotation(lifeMs: number | undefined): string[] {
   return [`expires_in: ${durationText(life)}`, `rotate: { ${rules.join(", ")} }`];
 }
 
-/** Tolerates a minute, because an expiry is chosen shortly before or after the creation. */
+/** Tolerates a difference of a minute, because the expiry is chosen shortly before or after the creation. */
 function inWholeMultiples(ms: number, unit: number): number | undefined {
   const whole = Math.round(ms / unit) * unit;
   return whole > 0 && Math.abs(whole - ms) <= minute ? whole : undefined;

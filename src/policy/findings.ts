@@ -20,7 +20,7 @@ export interface PolicyFinding {
 }
 
 const day = 86_400_000;
-/** Prefixes of well-known tokens and keys; passwords, tokens and headers with a literal value. */
+/** Matches well-known prefixes of tokens and keys, and passwords, tokens and headers with a literal value. */
 const secretText =
   /\b(?:gh[pousr]_|github_pat_|hvs\.|glpat-|xox[bp]-|AKIA|eyJ[\w-]{8})[\w-]{8}|-----BEGIN |(?:password|token|secret|api[_-]?key|bearer)["']?[=: ] ?["']?[A-Za-z0-9+/_-]{16}/i;
 
@@ -56,7 +56,7 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   return findings;
 }
 
-/** Accounts without a free slot for a rotation. */
+/** Finds service accounts whose items leave no free slot for a rotation. */
 function crowdedAccounts(items: readonly PolicyItem[]): PolicyFinding[] {
   const counts = new Map<string, number>();
   for (const item of items)

@@ -1,4 +1,4 @@
-// The credentials whose secrets are at a destination, where a new secret would overwrite them.
+// Finds the credentials whose secrets a new delivery to the same destination would overwrite.
 import { type Entry, isSettled, kindOf, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
@@ -17,7 +17,7 @@ export interface Holder {
   readonly issuer: string | undefined;
 }
 
-/** A command's format and owner may decide where it stores the secret. */
+/** Identifies a destination. For a command, the text includes the format and owner, which may decide the place. */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -29,7 +29,7 @@ export function placeOf(destination: ItemDestination, owner?: PolicyItem): strin
 }
 
 function storePlace(to: string): string {
-  // Ignores the allowed repositories after the name of a GitHub organization's secret.
+  // The allowed repositories after a GitHub organization's secret do not identify the secret.
   return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase().replace(/(#\w+)\?.*$/, "$1") : to}`;
 }
 
@@ -55,11 +55,11 @@ export interface HolderScope {
   readonly scope: WorkScope;
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly places: ReadonlySet<string>;
-  /** False on another machine, or if the delivered secret no longer exists there. */
+  /** False if the destination is on another machine, or if the delivered secret no longer exists. */
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
 }
 
-/** @returns the newest credential that is not revoked, by `placeOf` */
+/** @returns by `placeOf`, the credential that was last delivered to the place, unless its secret is revoked */
 export function holdersOf(
   entries: readonly Entry[],
   { scope, works, places, isHere }: HolderScope,
@@ -73,7 +73,7 @@ export function holdersOf(
   for (const entry of newestFirst) {
     const { id, resource_id, destination, state, base_url } = entry;
     const resourceId = resource_id ?? undefined;
-    // A rotation in place made the old secret invalid.
+    // A rotation in place invalidated the secrets of earlier entries.
     const isStale = resourceId !== undefined && rotatedKeys.has(resourceId);
     if (entry.detail.mode === "in_place" && state === "done" && resourceId !== undefined) rotatedKeys.add(resourceId);
     for (const at of placesOf(destination)) {
@@ -100,7 +100,7 @@ export interface Delivered {
   readonly places: readonly SingleDestination[];
 }
 
-/** `places` is empty for adopted credentials and claimed secrets. @returns deliveries by resource id */
+/** @returns the last delivery by resource id, with empty `places` for adopted credentials and claimed secrets */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   const newest = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -121,7 +121,7 @@ export function mayHold({ destination, state, operation }: Entry): boolean {
   return state === "done" || !isSettled(state);
 }
 
-/** Finds the item by the client or key, else by the work or its parent, else by the entry. */
+/** Finds an entry's item by its client or key, else by its work or parent, else by the item in its record. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();

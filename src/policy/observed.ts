@@ -14,9 +14,9 @@ export interface SeenCredential {
   readonly name?: string | undefined;
   /** ISO 8601; for a key rotated in place, the time of the rotation. */
   readonly createdAt?: string | undefined;
-  /** Null: never. */
+  /** ISO 8601; null if the credential never expires. */
   readonly expiresAt?: string | null | undefined;
-  /** Of a key, ISO 8601; null: never. */
+  /** Only for keys. ISO 8601; null if the key was never used. */
   readonly lastUsedAt?: string | null | undefined;
   readonly createdBy?: string | undefined;
   /** `own`: the acting profile authenticates with it; `maybe`: the API shows too little to decide. */

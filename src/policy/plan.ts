@@ -1,4 +1,4 @@
-// A policy's plan: a row per item in the file's order, and the slots it needs.
+// The plan of a policy: one row per item in the file's order, and the slots that the plan needs.
 import {
   changedCommands,
   decide,
@@ -17,7 +17,7 @@ import { itemKey, itemOf } from "./works.ts";
 export interface PlanRow {
   readonly name: string;
   readonly kind: PolicyItem["kind"];
-  /** In words, such as `client of sa_1 with entity:read`. */
+  /** The credential's access in words, such as `client of sa_1 with entity:read`. */
   readonly grants: string;
   readonly scopes: readonly string[];
   readonly service_account: string | null;
@@ -34,7 +34,7 @@ export interface PlanRow {
   /** Used slots of the service account; null for keys. */
   readonly slots_before: number | null;
   readonly slots_after: number | null;
-  /** With full commands, because these receive the secret. */
+  /** Commands are shown in full, because they receive the secret. */
   readonly destinations: readonly string[];
   /** Commands that did not receive the current secret. */
   readonly changed: readonly string[];
@@ -73,7 +73,7 @@ export interface Unmanaged {
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
   /** Adopt existing credentials that fit only one item. */
   readonly adopt?: boolean | undefined;
-  /** Empty: all items. */
+  /** Names of the items to plan; empty means all. */
   readonly only: ReadonlySet<string>;
 }
 
@@ -105,7 +105,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   };
 }
 
-/** The user decides about a credential that fits several items. With `adopt`, the others are adopted. */
+/** A person must choose the item of a credential that fits several. `adopt` adopts those that fit only one. */
 function resolveAmbiguity(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)
@@ -184,7 +184,7 @@ function unmanagedIn(
   const managed = new Set(
     decisions.flatMap(({ current, choices = [] }) => [current?.id, ...choices.map(({ id }) => id)]),
   );
-  // `adopt` refuses credentials of other policies.
+  // Credentials of other policies count as managed: `adopt` refuses them.
   for (const [key, { candidates }] of works)
     if (itemOf(key).policy !== policyId) for (const id of candidates) managed.add(id);
   for (const item of items) {

@@ -1,7 +1,7 @@
-// A policy as the planner sees it: credentials, their maximum age, and destinations of secrets.
+// A validated policy, with absolute paths and durations in milliseconds.
 import type { SecretFormat } from "../secrets/destination.ts";
 
-/** Paths are absolute; stores as in `--secret-to`. */
+/** `store` has the form of `--secret-to`. */
 export type ItemDestination =
   | { readonly file: string; readonly format?: SecretFormat | undefined }
   | {
@@ -12,18 +12,17 @@ export type ItemDestination =
   | { readonly profile: string }
   | { readonly store: string };
 
-/** In full, so that a person can check it. */
+/** Shows a command in full, so that a person can check it. */
 export function destinationName(destination: ItemDestination): string {
   if ("file" in destination) return destination.file;
   if ("profile" in destination) return `profile ${destination.profile}`;
   return "store" in destination ? destination.store : `command: ${destination.command}`;
 }
 
-/** Durations in ms. */
 export interface RotationRule {
   readonly everyMs?: number | undefined;
   readonly beforeExpiryMs?: number | undefined;
-  /** With `unusedMs`, the maximum: the overlap ends once the old key is unused for `unusedMs`. */
+  /** If `unusedMs` is set, the overlap ends earlier once the old key is unused for that time. */
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
   readonly unknownAge: "report" | "rotate";
@@ -63,7 +62,7 @@ export interface DailyWindow {
 }
 
 export interface Policy {
-  /** Random: items of different policies may have the same name. */
+  /** A random id, because items of different policies may have the same name. */
   readonly id: string;
   readonly profile?: string | undefined;
   readonly items: readonly PolicyItem[];

@@ -17,7 +17,7 @@ export class Positions {
     this.#lines = lines;
   }
 
-  /** For a missing value, the position of its parent. */
+  /** @returns the position of the value, or of its parent if the value is missing */
   ofValue(path: Path): Position {
     return this.#at(this.#follow(path).node);
   }

@@ -7,9 +7,9 @@ import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
 import { shell, flags, similarName } from "../next-step.ts";
 
-/** In bytes; a thousand items need a fifth. */
+/** In bytes. A policy of a thousand items needs a fifth of this. */
 export const longestPolicy = 1024 * 1024;
-/** Rows of a plan are longer than a policy's items. */
+/** In bytes. The rows of a plan are longer than the items of its policy. */
 export const longestPlan = 16 * longestPolicy;
 const deepestNesting = 100;
 const maxShown = 20;
@@ -20,7 +20,7 @@ export interface PolicySource {
   /** The base of relative paths. */
   readonly folder: string;
   readonly nowMs: number;
-  /** Resolves links; returns the path unchanged if that is impossible. */
+  /** Resolves symbolic links. Returns the path unchanged if that fails. */
   readonly realFolder?: (folder: string) => string;
 }
 
@@ -84,7 +84,7 @@ interface YamlSource {
   readonly source: string;
 }
 
-/** Reports only the first syntax error, which may cause the others. */
+/** Reports every independent error, but only the first of the others, which may cause the rest. */
 function yamlDefects(document: Document, { positions, source }: YamlSource): LocatedDefect[] {
   const errors = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const hasTab = errors.some(({ code }) => code === "TAB_AS_INDENT");
@@ -111,7 +111,7 @@ function messageOf({ code, message }: YAMLError, rest: string): string {
   }
 }
 
-/** Plain words for common typing mistakes, instead of terms of YAML's grammar. */
+/** Describes common typing mistakes in plain words instead of terms of YAML's grammar. */
 function syntaxWords(code: string, { message, rest }: { readonly message: string; readonly rest: string }): string {
   const [, closing] = /end with a (\S)/.exec(message) ?? [];
   if (closing !== undefined) return `a ${closing} is missing before this. Allowed: lists as [a, b], maps as { a: b }`;
@@ -126,7 +126,7 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
   return message.replace(/\.$/, "");
 }
 
-/** Refuses anchors, aliases and tags, because they hide a value. */
+/** Refuses anchors, aliases, tags, control characters and `__proto__`, which hide a value or have side effects. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
   const defects: LocatedDefect[] = [];
   visit(document, (_key, node) => {
@@ -147,7 +147,7 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
   return defects;
 }
 
-/** Matches invisible and control characters, except new lines and tabs, which commands may contain. */
+/** Matches invisible and control characters, except newlines and tabs, which commands may contain. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for them
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
@@ -191,7 +191,7 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
   });
 }
 
-/** @returns the errors of the alternative that the user probably meant: all concern keys of the value */
+/** @returns the errors of the union's alternative that the user probably meant: all concern keys that the value has */
 function closest(errors: readonly Issue[][], value: unknown): Issue[] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const forms = errors.flatMap((issues): Issue[][] =>

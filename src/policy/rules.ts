@@ -1,4 +1,4 @@
-// Checks what the schema cannot, such as dates and unique destinations, and converts the file.
+// Checks what the schema cannot, such as dates and unique destinations, and converts the file to a `Policy`.
 import { basename, dirname, join, resolve } from "node:path";
 import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
@@ -15,7 +15,7 @@ import { newPolicyId } from "./works.ts";
 export interface Defect {
   readonly path: Path;
   readonly message: string;
-  /** The key is wrong, not its value. */
+  /** True if the key is wrong, not its value. */
   readonly isKey?: boolean;
 }
 
@@ -263,7 +263,7 @@ class Rules {
     }
   }
 
-  /** Two names of one folder are equal. */
+  /** Resolves links to the folder, so that two paths to the same file are equal. */
   #realPlace(destination: ItemDestination): ItemDestination {
     const { realFolder } = this.#context;
     if (!("file" in destination) || realFolder === undefined) return destination;

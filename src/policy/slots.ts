@@ -1,4 +1,4 @@
-// Counts the slots of service accounts (20 each) before and after each row of a plan.
+// Counts the used slots of each service account, which has 20, before and after each row of a plan.
 import type { Decision } from "./decide.ts";
 import { maxClients } from "../api/oauth-client-creation.ts";
 import type { Observed } from "./observed.ts";
@@ -6,16 +6,16 @@ import type { Observed } from "./observed.ts";
 export interface SlotRefusal {
   readonly account: string;
   readonly used: number;
-  /** Additional slots for the plan. */
+  /** Free slots that the plan needs. */
   readonly needed: number;
-  /** How many slots may be in use. */
+  /** The number of slots that the policy allows to be in use. */
   readonly limit: number;
 }
 
 interface SlotAssignment {
-  /** A rotation without a slot waits. */
+  /** Here, a rotation without a free slot has the action `wait`. */
   readonly decisions: readonly Decision[];
-  /** Used slots around each row, by item name. */
+  /** Used slots before and after each row, by item name. */
   readonly spans: ReadonlyMap<string, { readonly before: number; readonly after: number }>;
   readonly refusals: readonly SlotRefusal[];
   readonly free: ReadonlyMap<string, number>;
@@ -66,7 +66,7 @@ function usedBy(account: string, { clients, unresolved }: Observed): number {
   return inUse.length + (unresolved.get(account) ?? 0);
 }
 
-/** The longest overdue first. */
+/** The rotations that are overdue longest get the free slots first. */
 function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rotations: Decision[] } {
   const free = decisions.filter(({ hold }) => hold === undefined);
   return {
@@ -75,7 +75,7 @@ function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rota
   };
 }
 
-/** A rotation with an overlap keeps its slot; others share one, one after the other. */
+/** A rotation with an overlap occupies a slot for long. Rotations without an overlap use one slot in turn. */
 function rotationsWithoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
   let left = slots;
   return rotations.filter((decision) => {

@@ -38,10 +38,10 @@ export function isOpen({ from, to, zone }: DailyWindow, ms: number): boolean {
 
 const minuteMs = 60_000;
 
-/** @returns whole minutes, in milliseconds since 1970 */
+/** @returns the start of the first whole minute in the window, in milliseconds since 1970 */
 export function opensAt(window: DailyWindow, ms: number): number {
   const start = Math.ceil(ms / minuteMs) * minuteMs;
-  // By the minute: daylight saving time changes a day's length and may skip the opening.
+  // The loop tries each minute, because daylight saving time changes a day's length and may skip the opening.
   for (let at = start; at < start + 48 * 60 * minuteMs; at += minuteMs) if (isOpen(window, at)) return at;
   return start;
 }

@@ -17,7 +17,7 @@ export interface ItemWorks {
   /** The newest first. */
   readonly works: readonly Work[];
   readonly failures: number;
-  /** The oldest, except a rotation in its overlap. */
+  /** The oldest unfinished work that is not a rotation in its overlap. */
   readonly unfinished: Work | undefined;
   /** A rotation in its overlap. */
   readonly waiting: Work | undefined;
@@ -34,7 +34,6 @@ export function isOf({ base_url, organization_id }: Entry, { baseUrl, organizati
   return base_url === baseUrl && organization_id?.toLowerCase() === organizationId?.toLowerCase();
 }
 
-/** The journal records item names, which are unique in a policy file. */
 export const itemName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 export const policyId = /^[A-Za-z0-9_-]{8,64}$/;
@@ -43,7 +42,7 @@ export function newPolicyId(): string {
   return `pol_${randomBytes(8).toString("hex")}`;
 }
 
-/** Other policies may have items with the same name. */
+/** Names the policy, because items of other policies may have the same name and kind. */
 export interface ItemRef {
   readonly policy: string;
   readonly kind: ItemKind;
@@ -94,8 +93,8 @@ export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "oper
 }
 
 /**
- * Work without an item, such as a typed rotation, belongs to the item whose client or key it replaces.
- * @param entries of one journal, in any order. @returns by `itemKey`
+ * Work without an item, such as `integ keys rotate`, belongs to the item whose client or key it replaces.
+ * @param entries of one journal, in any order. @returns works by `itemKey`
  */
 export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<string, ItemWorks> {
   const works = new Map<string, Work[]>();
@@ -117,21 +116,21 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
   return new Map([...works].map(([name, itemWorks]) => [name, summary(name, itemWorks, nameOfResource)]));
 }
 
-/** False if `worksByName` can omit the entry, whatever other entries exist. */
+/** False if `worksByName` never uses the entry, whatever other entries exist. */
 function mayBelongToItem(entry: Entry, scope: WorkScope): boolean {
   if (!isOf(entry, scope)) return false;
   const work = workIn(entry);
   return work !== undefined && (entry.policy ?? entry.replaces ?? work.old) != null;
 }
 
-/** Reads a journal one entry at a time, and keeps only relevant entries. */
+/** Keeps only relevant entries in memory, because a journal can be large. */
 export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): Promise<Map<string, ItemWorks>> {
   const named: Entry[] = [];
   for await (const entry of entries) if (mayBelongToItem(entry, scope)) named.push(entry);
   return worksByName(named, scope);
 }
 
-/** @returns undefined for parts of larger work, revocations and rotations in place */
+/** @returns undefined for an entry with a parent, a revocation or a rotation in place */
 export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;
@@ -144,7 +143,6 @@ export function workIn(entry: Entry): Work | undefined {
   };
 }
 
-/** States that leave a client or key in use. */
 const leavesCredential: ReadonlySet<EntryState> = new Set(["done", "waiting"]);
 
 function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyMap<string, string>): ItemWorks {
@@ -152,7 +150,7 @@ function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyM
   const made = works
     .filter(({ entry, made: id }) => id !== undefined && leavesCredential.has(entry.state))
     .map(({ made: id }) => id!);
-  // After a rotation without effect, the item keeps its old credential.
+  // If a rotation failed, the item keeps its old credential.
   const replaced = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
   return {
     works,
@@ -167,7 +165,7 @@ function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
     if (leavesCredential.has(entry.state)) break;
-    // An entry that gave way to another process was refused without an error.
+    // An entry that is refused without an error gave way to another process: this is not a failure.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;
@@ -219,7 +217,7 @@ export class ClientInventory {
       this.unresolved.set(serviceAccount, (this.unresolved.get(serviceAccount) ?? 0) + 1);
   }
 
-  /** Clients without a recorded revocation. */
+  /** Created and adopted clients that the journal does not show as revoked or replaced. */
   get known(): readonly KnownClient[] {
     const live = this.#created.filter(({ id, entry }) => !this.#revoked.has(id) && !this.#replaced.has(entry));
     return [...new Map(live.map((client) => [client.id, client])).values()];
