@@ -34,7 +34,7 @@ export interface ApplyOptions {
   readonly scope: WorkScope;
   /** Ids of the journal's entries at the time of the plan. */
   readonly entriesAtPlan: ReadonlySet<string>;
-  /** The wait for a pending client. */
+  /** How long to wait for a pending client. */
   readonly waitMs: number;
 }
 
@@ -45,7 +45,7 @@ export interface ItemOutcome {
   readonly failure?: Failure;
 }
 
-/** Failures are in the outcome. */
+/** Returns a failure in the outcome instead of throwing it. */
 export async function applyItem(decision: Decision, options: ApplyOptions): Promise<ItemOutcome> {
   const { item, step } = decision;
   const { bench, scope, entriesAtPlan } = options;
@@ -72,7 +72,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
       const finished = await resume(work, step.entry);
       if (finished === undefined || isRefusedUnsent(finished))
         return { result: "elsewhere", entry: await named.newest() };
-      // Its consent to replace content still applies, because the plan did not ask again.
+      // The entry's consent to replace content still applies, because the plan did not ask again.
       if (finished.state === "refused") await start(work, finished.destination);
     } else await start(work);
     const entry = await named.newest();
@@ -86,7 +86,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   }
 }
 
-/** A newer entry than the plan may have adopted the credential as another item. */
+/** An entry that is newer than the plan may have adopted the credential as another item. */
 async function adoptAs(
   { decision: { item }, options: { entriesAtPlan, scope }, bench, named }: ItemWork,
   credential: SeenCredential,
@@ -100,8 +100,8 @@ async function adoptAs(
 }
 
 /**
- * Found before anything is recorded, because a missing credential does not count against the item. Delivering a kept secret
- * needs none.
+ * Finds a missing credential before integ records anything, so that it does not count as a failure of the item. The
+ * delivery of a kept secret needs no credential.
  */
 async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const entry = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
@@ -120,7 +120,7 @@ interface ItemWork {
   readonly named: NamedJournal;
 }
 
-/** Several items run in parallel: messages start with the item's name, and no progress is shown. */
+/** Items run in parallel, so messages start with the item's name, and no item shows its progress. */
 function benchFor(
   bench: Workbench,
   { journal, name }: { readonly journal: Journal; readonly name: string },
@@ -220,7 +220,7 @@ export function clientRotation(item: ClientItem, { id }: SeenCredential): Parame
   return { old, overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false };
 }
 
-/** With a random mark, a lost response needs no question. */
+/** The random mark identifies the key after a lost response, so that integ need not ask a person. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
@@ -243,7 +243,7 @@ export function keyReplacement(
   };
 }
 
-/** integ refuses its own entry if another entry makes the same change. */
+/** True if integ refused its own entry before sending it, because another entry makes the same change. */
 function isRefusedUnsent({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
@@ -279,7 +279,7 @@ async function handleFailure(work: ItemWork, failure: Failure): Promise<ItemOutc
 /** Failures that do not count against the item. */
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
-/** Without an entry of this run, adds a refused one to count the failure. */
+/** Counts the failure in the item's entry. If this run has no entry, adds a refused one for the count. */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;

@@ -33,7 +33,7 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, run: RunOptio
     all.filter(isAdoption),
     all.filter(isFinish),
     all.filter((item) => createsCredential(item) && !isOwn(item)),
-    // Last, because a failure may lock the caller out.
+    // The caller's own credentials are changed last, because a failure may lock the caller out.
     all.filter((item) => createsCredential(item) && isOwn(item)),
   ]) {
     await applyStage(

@@ -1,4 +1,4 @@
-// The next steps of a person for held items.
+// The next steps for a person who must decide about held items.
 import { flags, type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { ItemRef } from "../../policy/works.ts";
@@ -46,7 +46,7 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
   }
 }
 
-/** One command adopts all unambiguous items; else the first item's step is shown. */
+/** If several items are unambiguous, one command adopts them all. Otherwise, the first item's step is shown. */
 export function stepForAllHeld(decisions: readonly Decision[], file: string): NextStep {
   const isUnambiguous = ({ current, choices }: Decision): boolean => current !== undefined && choices?.length === 1;
   if (decisions.filter(isUnambiguous).length > 1) return { nextCommand: shell`integ adopt --all ${fileWords(file)}` };

@@ -143,7 +143,7 @@ async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftI
   for (const { id, name = "", keyType, scopes, status, expiresAt, createdAt } of value.rows.map((row) =>
     readAccessKey(row.value),
   )) {
-    // An expired key may be listed as active.
+    // The service may list an expired key as active.
     if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now || facts.others.has(id)) continue;
     if ((keyType !== "user_bound" && keyType !== "service_account") || scopes === undefined) {
       output.warn(`The key ${id} is left out: the API does not show its type or its scopes.`);
@@ -180,7 +180,7 @@ function destinationText({ destinations, used, folder }: JournalFacts, id: strin
 interface JournalFacts {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
-  /** By credential id: the id of the other policy that it belongs to. */
+  /** Ids of other policies, by the id of a credential that belongs to them. */
   readonly others: ReadonlyMap<string, string>;
   readonly folder: string;
   /** Destinations of earlier items, as JSON. */

@@ -11,7 +11,7 @@ import { isLocal } from "../../secrets/destination.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
-  /** Ids of the item's entries of this process, without steps of other entries. */
+  /** Ids of the entries that this process added for the item, without steps of other entries. */
   readonly admitted: ReadonlySet<string>;
   /** The item's newest entry of another process that is newer than the plan and was not withdrawn. */
   newestOfOthers(): Promise<Entry | undefined>;
@@ -61,7 +61,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     ];
     const [before] = await rivals();
     if (before !== undefined) throw refusalFor(item, before);
-    // `fresh`, because an unfinished entry of the same request belongs to another item.
+    // `fresh` is true, because an unfinished entry of the same request belongs to another item.
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
     const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {
@@ -111,7 +111,7 @@ interface RivalSearch {
 
 type WithDestination = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
 
-/** The wait for another process's withdrawal or first step. */
+/** How long this process waits until another process withdraws its entry or takes the first step. */
 const rivalLimitMs = 10_000;
 const rivalPauseMs = 50;
 
@@ -124,7 +124,7 @@ function isRoot({ parent = null, replaces = null }: Pick<Intent, "parent" | "rep
   return parent === null && replaces === null;
 }
 
-/** Refused without an error, because another process was first. */
+/** True if integ refused the entry without an error, because another process was first. */
 function hasYielded({ state, last_error }: Entry): boolean {
   return state === "refused" && last_error === null;
 }

@@ -28,7 +28,8 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
 }
 
 /**
- * Follows finished rotations to the newest successor; without one, returns `id`. Asks at a terminal, else warns.
+ * Follows finished rotations to the newest successor. A person confirms it at a terminal; without a terminal or with
+ * `--yes`, integ warns. @returns `id` without a successor
  * @throws Failure `usage` for a no
  */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {

@@ -24,7 +24,7 @@ export function knownOptions(
   return { ...options, to: options.to.map((one, i) => (one.kind === "store" ? { ...one, facts: at(i).facts } : one)) };
 }
 
-/** Gets entries one by one, so that a long journal need not fit into memory. */
+/** Takes entries one by one, so that a long journal need not fit into memory. */
 export class KnownDestinations {
   readonly #machine: string | undefined;
   readonly #byResource = new Map<string, EntryDestination>();
@@ -58,7 +58,7 @@ function itemDestination(place: SingleDestination): ItemDestination | undefined 
   if (place.kind === "store") return { store: place.to };
   if (place.kind !== "file") return undefined;
   const { path, as } = place;
-  // Formats of --secret-format that a policy file lacks.
+  // A policy file cannot contain these formats of --secret-format.
   if (as === "json-string" || as.includes(":")) return undefined;
   return as === "raw" ? { file: path } : { file: path, format: as };
 }

@@ -77,7 +77,7 @@ function holdersIn(
   },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
-  // A loopback address is a sandbox's; another sandbox's credentials no longer exist.
+  // A loopback address belongs to a sandbox. Credentials of a sandbox at another address no longer exist.
   const mayExist = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
   return holdersOf(entries, { ...about, places, isHere: (entry, at) => mayExist(entry) && isHere(entry, at, machine) });

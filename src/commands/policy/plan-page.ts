@@ -9,7 +9,7 @@ export interface PlanPage {
   readonly file: string;
   /** Profile and region, such as `prod (eu)`. */
   readonly as: string;
-  /** Columns of the terminal; undefined: no limit. */
+  /** Columns of the terminal; undefined without a limit. */
   readonly width: number | undefined;
 }
 
@@ -45,7 +45,7 @@ function itemLines(
   return [{ ...named, text }, ...targets.map((target) => ({ margin, text: target }))];
 }
 
-/** In full, because a person must read a command before applying it. */
+/** Commands are shown in full, because a person must read them before applying the plan. */
 function arrows({ row: { destinations, changed } }: PlannedItem): string[] {
   return destinations.map((name) => `→ ${name}${changed.includes(name) ? " (changed since the last delivery)" : ""}`);
 }

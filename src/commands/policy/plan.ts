@@ -80,7 +80,7 @@ async function reportDue({ output, ...context }: Context, { plan, profile, sourc
   for (const kind of new Set(runnable.map(({ item }) => item.kind)))
     missing ??= await missingForItems({ output, ...context }, profile, kind);
   if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
-  // `apply` can do nothing without a person's step.
+  // If `apply` can change nothing, a person must take a step first.
   const personStep = runnable.length === 0 ? stepForAllHeld(due, file) : {};
   // A written plan adopts nothing.
   const adopt =

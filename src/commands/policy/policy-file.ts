@@ -19,7 +19,7 @@ export function fileWords(file: string): readonly string[] {
 
 export interface LoadedPolicy {
   readonly policy: Policy;
-  /** As typed. */
+  /** The path as the user typed it. */
   readonly file: string;
 }
 

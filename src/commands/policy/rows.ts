@@ -52,7 +52,7 @@ export function reportPlanNotes(
   if (unmanaged.length === 0) return;
   const command = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
   const next = stepAs(settings.profile ?? profile, command);
-  // The page already lists them.
+  // The page already lists the unmanaged credentials.
   if (isPage) output.note(`Adopt or revoke each client and key in no item, for example: ${next}`);
   else output.note(`${unmanagedWords(unmanaged)}. Next: ${next}`);
 }

@@ -20,7 +20,7 @@ export interface LiveCredential {
   readonly name?: string | undefined;
   /** ISO 8601; undefined if unknown. */
   readonly createdAt?: string | undefined;
-  /** Null: never; undefined: not shown. */
+  /** Null means never. Undefined means that the service does not show the time. */
   readonly lastUsedAt?: string | null | undefined;
   readonly expiresAt?: string | null | undefined;
 }
@@ -42,13 +42,13 @@ export interface Status {
 export interface Screen {
   readonly width: number;
   readonly measure: DisplayWidth;
-  /** Sentences without drawings, for a screen reader. */
+  /** True if the page has sentences instead of drawings, for a screen reader. */
   readonly isPlain: boolean;
   readonly time: (iso: string, nowMs: number) => string;
 }
 
 const day = 86_400_000;
-/** Maximum of items in a section and of credentials; a last line counts the others. */
+/** How many items a section shows, and how many credentials the page shows. A last line counts the others. */
 const maximum = { items: 10, credentials: 30 };
 const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
 const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
@@ -122,7 +122,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   const timed = { nowMs, time: screen.time };
   const end = (one: LiveCredential): number => Math.min(validFor(one, nowMs), Number.MAX_VALUE);
   const start = ({ createdAt = "" }: LiveCredential): number => Date.parse(createdAt) || nowMs;
-  // Shows those that expire first, and of those that never expire the oldest.
+  // The credentials that expire first come first. Credentials without an expiry come last, the oldest first.
   const sorted = all.toSorted((a, b) => end(a) - end(b) || start(a) - start(b));
   const shown = sorted.slice(0, maximum.credentials);
   const rest: PageLine[] =
@@ -140,7 +140,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   const widthOf = (columns: readonly { readonly width: number }[]): number =>
     columns.reduce((sum, { width }) => sum + width + 2, 0);
   const left = screen.width - widthOf([ids, expiries]) - scales.at(-1)!.length - 2;
-  // Drops columns until a line fits; else each credential is a sentence.
+  // Drops columns until a line fits. If no line fits, each credential is a sentence.
   const tables = [
     [ids, names(24), ages, used, expiries],
     [ids, names(24), ages, expiries],
@@ -223,7 +223,7 @@ function sentenceOf(one: LiveCredential, timed: Timed): string {
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }
 
-/** 90 days fill the width. */
+/** A bar of the full width means 90 days or more. */
 function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number; readonly columns: number }): string {
   if (one.expiresAt === undefined) return "";
   const validMs = validFor(one, nowMs);

@@ -1,4 +1,4 @@
-// `integ status`: a page at a terminal, rows for programs.
+// `integ status` prints a page at a terminal, and rows for programs.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import { existsSync, lstatSync } from "node:fs";
 import { resolve } from "node:path";
@@ -121,7 +121,7 @@ export const command = defineVerb({
   },
 });
 
-/** A row reports an invalid default file, because the status has other facts too. */
+/** An invalid default file becomes a row instead of a failure, because the status has other facts too. */
 async function policyOf(
   context: Context,
   typed: string | undefined,
@@ -413,7 +413,7 @@ function liveClients({ clients }: Observed): readonly SeenCredential[] {
   return [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
 }
 
-/** From the journal, without a request. */
+/** Reads the clients from the journal, without a request. */
 async function knownClients(
   context: Context,
   account: Account,

@@ -1,4 +1,4 @@
-// `integ report`: all credentials that integ can find, and a row for each kind of unknown fact.
+// `integ report` lists all credentials that integ can find, with a row for each kind of unknown fact.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { extname, join, parse, resolve } from "node:path";
@@ -97,7 +97,7 @@ export const command = defineVerb({
   },
 });
 
-/** A date is its first moment in UTC. */
+/** A date means its first moment in UTC. */
 function pastTime(text: string, now: number): string {
   const since = isDate(text) ? new Date(text).toISOString() : sinceOf(text, now);
   if (Date.parse(since) <= now) return since;
@@ -126,7 +126,7 @@ function formatOf(path: string, { typedFormat }: Context["output"]): Format {
   });
 }
 
-/** Checked before the requests, so that a long run does not fail at its end. */
+/** Called before the requests, so that a long run does not fail at its end. */
 function assertNew(typed: string, cwd: string): void {
   const path = resolve(cwd, typed);
   const { dir, name, ext } = parse(typed);
@@ -263,7 +263,7 @@ async function clientRows(context: Context, { account, entries, facts, untrusted
   } finally {
     progress.done();
   }
-  // Responses arrive in any order, and the digest covers the order.
+  // The rows are sorted, because responses arrive in any order and the digest covers the order.
   return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
