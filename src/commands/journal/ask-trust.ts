@@ -13,7 +13,7 @@ interface TrustQuestion {
   ask(): Promise<void>;
 }
 
-/** @param journal has the creation of a rotation, whose destinations get the secret */
+/** @param journal contains the creations of rotations, which record the destinations of the new secrets */
 export async function showTrust(
   { output }: Context,
   journal: Journal,

@@ -90,7 +90,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** Marks a typed file without the secret as failed, so that the claim delivers to it again. */
+/** If a typed file no longer contains the secret, its delivery is marked as failed so that the claim repeats it. */
 async function markLostDeliveries(
   context: Context,
   lease: EntryLease,
@@ -137,7 +137,7 @@ async function reportClaim(
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 
-/** @returns the creation of a rotation, the entry that replaced this one, or the entry itself */
+/** @returns the entry with the kept secret: the creation of a rotation, else the replacement, else the entry itself */
 async function entryWithSecret(journal: Journal, entry: Entry): Promise<Entry> {
   const [creation] = await journal.select({ states: ["undelivered"], parent: entry.id });
   const ids = entry.replaced_by === null ? [] : [entry.replaced_by];
@@ -166,7 +166,7 @@ function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
   });
 }
 
-/** The kept secret no longer works after a revocation, or after a later rotation in place; a failed rotation only warns. */
+/** Refuses a secret that a revocation or a confirmed later rotation invalidated. An unconfirmed rotation only warns. */
 async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
   if (resource_id === null) return;
   const entries = await (await context.journal()).select({ all: true, resource: resource_id });

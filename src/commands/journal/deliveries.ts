@@ -9,7 +9,7 @@ interface DeliveryRow {
   readonly address: string;
   readonly state: DestinationProgress["state"];
   readonly proof: string | null;
-  /** When it was delivered or failed, ISO 8601 UTC; null if not recorded. */
+  /** When the delivery succeeded or failed, ISO 8601 UTC; null if not recorded. */
   readonly at: string | null;
 }
 
@@ -24,7 +24,7 @@ export const deliveriesView: ListView = {
   plural: "destinations",
 };
 
-/** A rotation's deliveries are recorded in its creation. */
+/** For a rotation, reads the deliveries from the entry of its creation, which records them. */
 export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
   const delivering = (await creationOf(journal, entry)) ?? entry;
   const steps = await journal.history(delivering.id);

@@ -17,9 +17,9 @@ export class EntryAccounts {
   readonly #typed: SecretOptions;
   readonly #shared = new Map<string, SharedAccount>();
   readonly #byEntry = new Map<string, SharedAccount>();
-  /** Entries that the service refused with a shared account. */
+  /** Entries that get their own account, because the service refused the shared one. */
   readonly #withOwnAccount = new Set<string>();
-  /** Accounts that the service refused even with a new token. */
+  /** Names of accounts that the service refused even with a new token. */
   readonly #refused = new Set<string>();
 
   /** @param find returns a new account without a token */

@@ -27,10 +27,10 @@ export const command = defineVerb({
       if (isSettled(entry.state) && !(await destroyCopy(context, entry)))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
       if (isSettled(entry.state)) return await context.output.resource(publicEntry(entry), entryView);
-      // A recovery would finish unfinished steps without the entry.
+      // Without the entry, a recovery would still finish its steps, so the command forgets these too.
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
-      // The entry comes last: after a crash, the same command can forget the remaining steps.
+      // The entry is forgotten after its steps, so that after a crash the same command can forget the rest.
       const all = [...steps, lease];
       const keeping = await secretKeepingOf(context);
       const bench = { journal, secrets: keeping };
@@ -49,7 +49,7 @@ export const command = defineVerb({
   },
 });
 
-/** The copy may be the only one. @returns false if there is none */
+/** @returns false if no copy of the secret is kept */
 async function destroyCopy(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {
   const secrets = await secretKeepingOf(context);
   if (!secrets.isKept(id)) return false;

@@ -83,7 +83,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   return merged;
 }
 
-/** The target's key will sign all entries. */
+/** Finds the untrusted entries before the move, because the target's key will sign all entries. */
 async function untrustedIn(from: Journal): Promise<EntryRecords[]> {
   const found: EntryRecords[] = [];
   for await (const entry of from.records()) if (!from.isSigned(entry)) found.push(entry);
@@ -110,7 +110,7 @@ async function copy(
   });
 }
 
-/** Without the mark, both journals would accept changes, so it stays if the entries may have arrived. */
+/** Keeps the mark if the entries may have arrived: without the mark, both journals would accept changes. */
 async function unmarkAndThrow(error: unknown, from: Journal, before: MoveMark | undefined): Promise<never> {
   const mayHaveArrived = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;

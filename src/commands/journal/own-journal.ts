@@ -14,7 +14,7 @@ export interface HiddenEntries {
   readonly move: NextCommand;
 }
 
-/** Entries in this machine's journal file while another journal is in use. */
+/** @returns what this machine's journal file contains, if integ uses another journal */
 export async function hiddenEntries(context: Context, used: string): Promise<HiddenEntries | undefined> {
   const own = await ownJournal(context);
   if (own === undefined || own.path === used) return undefined;

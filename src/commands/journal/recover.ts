@@ -88,7 +88,7 @@ export const command = defineVerb({
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), requested.options);
     const progress = progressOf(context, entries);
-    // One entry at a time if integ may ask, or if a typed destination takes the secret.
+    // integ recovers one entry at a time if it may ask, or if the user typed a destination.
     const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
     const startedAt = new Date(context.clock.now()).toISOString();
     const results = await recover(journal, entries, {
@@ -100,11 +100,11 @@ export const command = defineVerb({
       namedRevocation: revokes,
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
-      // This shell may lack the environment's credentials.
+      // The profile `env` needs environment variables that this shell may lack.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
-        // May need no request, and so no credential.
+        // The recovery of such an entry may need no request, and so no credential.
         const needsNoRequest = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (needsNoRequest ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
@@ -142,7 +142,7 @@ async function showPlanned(
   return showSteps(context, steps);
 }
 
-/** As in `apply --parallel`. */
+/** The default of `apply --parallel`. */
 const parallelEntries = 4;
 
 interface Progress {
@@ -249,7 +249,7 @@ async function selectedEntries(context: Context, ids: readonly string[]): Promis
   const journal = await context.journal();
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
   const open = await journal.select(await entriesOfProfile(context, context.settings.profile));
-  // The recovery of an entry finishes its steps.
+  // The recovery of a parent entry also finishes its steps.
   const openIds = new Set(open.map(({ id }) => id));
   return open.filter(({ parent }) => parent === null || !openIds.has(parent));
 }
@@ -270,7 +270,7 @@ async function destinationOf(
   return taken.exclusive(place, entry.parent ?? entry.id);
 }
 
-/** Refuses typed destinations before the entry changes. */
+/** Refuses an unusable typed destination before the entry changes. */
 async function checkTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
   const places = placesOf(entry.destination);
   for (const option of options.to) {
@@ -310,7 +310,7 @@ async function withReplacements(journal: Journal, results: readonly Recovered[])
 async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
   try {
     const shownBelow = context.output.isTable ? worstOf(results) : undefined;
-    // The error below the rows may already show the step.
+    // The error below the table may already show the next step.
     const stepOf = ({ entry, failure }: Recovered): EntryExtras["first"] =>
       failure === shownBelow && typeof failure?.details.nextCommand === "string"
         ? { needs: undefined, command: null }

@@ -18,13 +18,13 @@ import { type Advice } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
-  /** The user named the entry by its id: typed destinations replace the recorded one. */
+  /** True if the user named the entry by its id: then typed destinations replace the recorded one. */
   readonly isNamed: boolean;
   readonly replaces: boolean;
 }
 
 /**
- * Without a name, the recorded file, profile or store takes precedence over typed destinations.
+ * If the user did not name the entry, its recorded file, profile or store takes precedence over typed destinations.
  * @returns undefined if the recorded command was not typed: use `refusingDestination`
  */
 export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {

@@ -1,4 +1,4 @@
-// In one command, two entries cannot deliver to the same file, profile or store.
+// Prevents two entries from delivering to the same file, profile or store in one command.
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import {
@@ -37,7 +37,7 @@ export class TakenPlaces {
       prepare: async (work, preparation) => {
         refuse();
         const record = await destination.prepare(work, preparation);
-        // The destination is recorded now, even if this command fails.
+        // The destination stays taken even if this command fails later, because it is recorded now.
         this.#take(destination, entry);
         return record;
       },

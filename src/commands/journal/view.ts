@@ -43,7 +43,7 @@ export const entryView: ResourceView = {
   nulls: [],
 };
 
-/** Only for `--fields`. */
+/** Columns that only `--fields` shows. */
 const extraColumns = [
   "object",
   "replaces",
@@ -105,7 +105,7 @@ export interface EntryExtras {
   /** A record lacks a valid HMAC: integ sends no request for the entry, which still blocks other changes. */
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
-  /** What this machine needs before the entry's own next step. */
+  /** What this machine needs before it can take the entry's own next step. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;
