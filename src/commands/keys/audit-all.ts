@@ -11,7 +11,7 @@ import { applyWaivers, type Waived, type Waiver } from "./audit-waivers.ts";
 
 export interface KeysAudit extends Waived {
   readonly keys: number;
-  /** Without revoked keys and keys of undocumented status. */
+  /** Number of judged keys. Revoked keys and keys of undocumented status are not judged. */
   readonly judged: number;
   readonly unjudged: readonly UnjudgedRule[];
   readonly counts: Readonly<Record<Severity, number>>;
@@ -19,7 +19,7 @@ export interface KeysAudit extends Waived {
 
 type KeyRow = Readonly<Record<string, unknown>>;
 
-/** Grouped by key, the worst first. */
+/** @returns findings grouped by key, the key with the worst finding first */
 export function auditKeys(rows: readonly KeyRow[], at: AuditInput, waivers: readonly Waiver[] = []): KeysAudit {
   const keys = rows.flatMap((row, index) => judgeKey(row, index + 1, at) ?? []);
   const findings = keys.toSorted((one, other) => worstOf(one) - worstOf(other)).flatMap((key) => key.findings);

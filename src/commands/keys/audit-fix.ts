@@ -18,7 +18,7 @@ import { requestOf } from "./replacement.ts";
 const idleRules: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
 /** Rules whose findings a replacement fixes. */
 const ageRules: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
-/** As in the remedies of audit-rules.ts. */
+/** The remedies in audit-rules.ts have the same values. */
 const [overlap, expiresIn] = ["1d", "90d"];
 const waitMs = 60_000;
 
@@ -28,7 +28,7 @@ interface Replacement {
   readonly expiresIn: string | undefined;
 }
 
-/** By key id; undefined: a revocation. */
+/** Fixes by key id; undefined means a revocation. */
 type Fixes = ReadonlyMap<string, Replacement | undefined>;
 
 /** @returns the findings that a person must fix; none with `isTrial` */
@@ -116,13 +116,13 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   return fixes;
 }
 
-/** A person must give properties that the API does not show. */
+/** Skips a key if the API does not show all its properties: a person must replace it. */
 function skipUnknownFields(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
-/** With exactly this command as its remedy, the key is not the caller's own. Low severity marks a new key. */
+/** The caller's own key never has exactly this command as its remedy. Low severity means a new key. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }

@@ -274,7 +274,7 @@ export interface KeyAt {
   readonly has: (member: string) => boolean;
 }
 
-/** @returns milliseconds since 1970; null: never; a text: why it is unknown */
+/** @returns milliseconds since 1970, null if the key never expires, or a text that says why the expiry is unknown */
 export function expiryOf({ key, has }: KeyAt): number | null | string {
   if (key.expiresAt === null) return null;
   if (key.expiresAt === undefined)
@@ -282,7 +282,7 @@ export function expiryOf({ key, has }: KeyAt): number | null | string {
   return timeOf(key.expiresAt) ?? `its expiresAt is not a time: ${key.expiresAt}`;
 }
 
-/** @returns milliseconds since 1970; null for null; a text: why it is unusable */
+/** @returns milliseconds since 1970, null for null, or a text that says why the time is unusable */
 export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "createdAt"): number | null | string {
   const text = key[member];
   if (text === null) return null;

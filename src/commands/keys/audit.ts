@@ -112,7 +112,7 @@ async function print(context: Context, report: Report): Promise<void> {
 
 const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
 
-/** One row per key. Without `nowMs`, times are absolute. */
+/** Merges the findings of a key into one row. Without `nowMs`, times are absolute. */
 function perKey(findings: readonly Finding[], nowMs: number | undefined): Finding[] {
   const keys = new Map<string, Finding[]>();
   for (const one of findings) {

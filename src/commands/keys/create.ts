@@ -110,7 +110,7 @@ async function withChoices(output: Context["output"], flags: KeyFlags): Promise<
   return { ...flags, scope, expiresIn };
 }
 
-/** The log of a job shows the defaults. */
+/** Without a terminal, notes the defaults, so that the log of a job shows them. */
 function noteDefaults({ output }: Context, flags: KeyFlags): void {
   if (output.interactive) return;
   const defaults = [

@@ -12,7 +12,7 @@ export interface FoundKey {
 }
 
 /**
- * An id takes precedence over a name, an active key over others of the same name.
+ * An id takes precedence over a name, and an active key over other keys of the same name.
  * @throws Failure `not_found`; `conflict` if several keys match equally well; `usage` for an empty id
  */
 export async function findKey(context: Context, { accessKeys }: Service, typed: string): Promise<FoundKey> {

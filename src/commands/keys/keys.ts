@@ -21,7 +21,7 @@ export const accessKeyView: ResourceView = {
 
 export const deliveredKeyView: ResourceView = { ...accessKeyView, nulls: ["secret"] };
 
-/** For all keys without a secret. */
+/** The view of any key without its secret, not only of a revoked one. */
 export const revokedKeyView: ResourceView = { columns: accessKeyColumns };
 
 export const findingColumns: readonly Column[] = [

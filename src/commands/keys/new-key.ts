@@ -21,7 +21,7 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option("--no-marker", "Send the name as given"),
 );
-/** Each command declares `--name` itself. */
+/** `--name` is not in `addKeyOptions`, because each command declares it itself. */
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
@@ -41,9 +41,9 @@ export async function isMarked(
 }
 
 export interface Expiry {
-  /** ISO 8601; null: never. */
+  /** ISO 8601; null if the key never expires. */
   readonly at: string | null;
-  /** The same for the same typed lifetime on any day, such as `in 7776000000 ms`. */
+  /** Shows the typed value independently of the current time, such as `in 7776000000 ms`. */
   readonly fingerprint: string;
 }
 

@@ -24,9 +24,9 @@ function mayAdminister({ status, expiresAt, scopes }: AccessKey, now: number): b
 }
 
 interface Candidates {
-  /** May be the caller's; undefined if the list may be incomplete or has none. */
+  /** Keys that may be the caller's; undefined if the list may be incomplete or has no such key. */
   readonly ids: ReadonlySet<string> | undefined;
-  /** Cannot list keys, and so cannot be the caller's. */
+  /** Keys that cannot list keys, and so cannot be the caller's. */
   readonly nonListing: ReadonlySet<string>;
 }
 
@@ -61,7 +61,7 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
   return ownershipIn(own)(id);
 }
 
-/** One attempt, without a report: callers also work without the list. */
+/** Makes one attempt and ignores its failure, because callers also work without the list. */
 export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });

@@ -41,7 +41,7 @@ export interface Rotation {
   readonly id: string;
   readonly options: RotateFlags;
   readonly destination: Destination;
-  /** The new secret becomes the acting profile's credential. */
+  /** True if the new secret becomes the acting profile's credential. */
   readonly updatesOwn: boolean;
 }
 
@@ -135,7 +135,7 @@ export async function requestOf(
   };
 }
 
-/** Removes the mark of the old key's creation from its name. */
+/** Removes the random mark that the old key's creation added to its name. */
 async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
   if (old.id === undefined || old.name === undefined) return old;
   const creations = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });
@@ -202,7 +202,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   return { request, expiry: expiry?.fingerprint, marked: flags.marker === true };
 }
 
-/** @returns null: never; undefined: unknown or in the past */
+/** @returns null if the key never expires; undefined if its expiry is unknown or in the past */
 function futureExpiry(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;

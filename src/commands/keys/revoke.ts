@@ -36,7 +36,7 @@ export const command = defineVerb({
     const agreed = await context.output.confirm(`${actingAs(bench)}: revoke ${what}?${warning}`, { destructive: true });
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await noteUnfinished(context);
-    // Revoking the caller's own key locks the caller out.
+    // The caller's own key is revoked last, because its revocation locks the caller out.
     const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
     const change = async (id: string): Promise<string> => {
       const { receipt, isConfirmed } = await revokeNamed(bench, "key", id);

@@ -16,7 +16,7 @@ import { changedSince } from "../keys/audit-fix.ts";
 import { type ClientFinding, unusableStatuses } from "./audit-rules.ts";
 import { oauthClientView, readClient } from "./clients.ts";
 
-/** As in the remedy of audit-rules.ts. */
+/** The remedy in audit-rules.ts has the same overlap. */
 const overlapMs = 24 * 3_600_000;
 const waitMs = 60_000;
 

@@ -27,7 +27,7 @@ export interface KnownClient {
   readonly service_account_id: string;
   readonly scopes: readonly string[];
   readonly client_id: string | null;
-  /** In the journal: `active`, `pending` or `revoked`. */
+  /** The status that the journal shows: `active`, `pending` or `revoked`. */
   readonly status: string;
   readonly created_at: string;
 }
@@ -47,7 +47,7 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
   return (operation === "oauth_client.create" || operation === "oauth_client.adopt") && base_url === baseUrl;
 }
 
-/** Gets entries one by one, so that a long journal need not fit into memory. */
+/** Takes entries one by one, so that a long journal need not fit into memory. */
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #revoked = new Set<string>();
@@ -100,7 +100,7 @@ export async function clientsOf(
   return clientsIn(entries, baseUrl).filter((client) => client.service_account_id === serviceAccount);
 }
 
-/** Without refused creations, whose service account or scope may be mistyped. */
+/** Omits refused creations, whose service account or scope may be mistyped. */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
   return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
 }
@@ -185,7 +185,7 @@ export async function readClient(
   }
 }
 
-/** @returns undefined for a resource id, or an id that the journal lacks */
+/** @returns the resource id for a `client_id`; undefined for a resource id, or an id that the journal lacks */
 export async function resourceIdOf(context: Context, typed: string): Promise<string | undefined> {
   const clients = await clientsNamed(context, typed);
   const client = clients.some(({ id }) => id === typed)
@@ -196,7 +196,7 @@ export async function resourceIdOf(context: Context, typed: string): Promise<str
   return client.id;
 }
 
-/** Extends a 404 if the journal does not know the resource id either. */
+/** Adds an explanation to a 404 failure if the journal does not contain the resource id either. */
 export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
@@ -213,7 +213,7 @@ function isNotFound(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === "not_found";
 }
 
-/** By resource id or `client_id`. */
+/** Finds clients by resource id or `client_id`. */
 async function clientsNamed(context: Context, typed: string): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   return clientsIn(await (await context.journal()).select({ all: true, resource: typed }), baseUrl);
@@ -225,7 +225,7 @@ async function recentClients(context: Context): Promise<KnownClient[]> {
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Empty without a terminal. */
+/** Reads nothing without a terminal, because only questions need these requests. */
 async function recentRequests(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
