@@ -12,9 +12,9 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly contract?: Contract;
   /** All columns of integ's own result: other `--fields` are refused before a request. */
   readonly result?: readonly Column[];
-  /** In addition to those of every command. */
+  /** Output formats in addition to those of every command. */
   readonly formats?: readonly Format[];
-  /** Report missing arguments instead of asking. */
+  /** True if the command reports missing arguments instead of asking for them. */
   readonly neverAsks?: true;
   /** Long output goes through the pager at a terminal. */
   readonly isPaged?: true;

@@ -93,7 +93,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** Repeats a change only after 429, because it may not be safe to repeat. */
+/** A change is retried only after 429, because a retry after another error might repeat its effect. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   await context.secrets.checkMask(deliveringCommand(request));
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
@@ -157,7 +157,7 @@ function headOf({ status, headers }: RawAnswer): string {
   return `HTTP ${status}\n${lines.join("\n")}\n\n`;
 }
 
-/** For endpoints with the list envelope (§2.1). */
+/** Fetches the pages of an endpoint whose responses have the list envelope (§2.1). */
 function paginate(context: Context, request: RawRequest): Promise<void> {
   if (request.method !== "GET")
     throw new Failure("usage", "--paginate is for GET.", { hint: "Leave -X or --paginate out." });
@@ -255,7 +255,7 @@ function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
 
-/** The quotation marks of a JSON string are part of the value. */
+/** A value in quotation marks stays as typed: the quotation marks are part of the text. */
 function typedJson(value: string): string {
   const parsed = tryParseJson(value);
   return parsed === undefined || typeof parsed === "string" ? JSON.stringify(value) : value;
@@ -289,7 +289,7 @@ function headerOf(text: string): readonly [string, string] {
       why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
-  // In lower case (RFC 9110 §5.1), two spellings of a name are not sent twice.
+  // Header names ignore case (RFC 9110 §5.1). In lower case, two spellings of one name are the same header.
   return [match[1]!.toLowerCase(), match[2]!];
 }
 

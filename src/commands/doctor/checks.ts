@@ -176,7 +176,7 @@ function isAccessibleToOthers(path: string): boolean {
 }
 
 const check = "unused credentials";
-/** A running process may have stored a younger secret but not yet its profile. */
+/** A younger secret may belong to a running process that has not stored its profile yet. */
 const minimumAgeMs = 60_000;
 
 /** A keychain cannot list its secrets, so only files are checked. */

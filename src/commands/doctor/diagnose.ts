@@ -44,7 +44,7 @@ export const command = defineVerb({
   },
 });
 
-/** With `--all-profiles`, `profile` is set; null in a row about this machine. */
+/** `profile` is set only with `--all-profiles`, and is null in a row about this machine. */
 type ProfileDiagnosis = Diagnosis & { readonly profile?: string | null };
 
 async function printRows(

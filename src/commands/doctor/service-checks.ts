@@ -68,7 +68,7 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
-/** A 403 shows a valid credential without the permission. */
+/** A 403 response shows that the credential is valid and lacks only the permission. */
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
@@ -103,7 +103,7 @@ interface Permission {
   readonly request: (subject: Subject) => Promise<Attempt<unknown>>;
 }
 
-/** From §4.2 rule 4, §4.3. */
+/** The permissions that §4.2 rule 4 and §4.3 name. */
 const permissions: readonly Permission[] = [
   {
     name: "entity:read",

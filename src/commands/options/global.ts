@@ -29,7 +29,7 @@ export interface GlobalOptions {
 export interface GlobalChoice {
   readonly profile?: string;
   readonly format: Format;
-  /** Not from the environment or the default. */
+  /** The format of a typed flag; undefined if it is from the environment or the default. */
   readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly serviceVersion?: string;
@@ -146,7 +146,7 @@ function isEnabled(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** For errors before the options are parsed. Never throws. */
+/** Guesses the format of an error that occurs before the options are parsed. Never throws. */
 export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
   const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
   const requested: (string | undefined)[] = [env.INTEG_OUTPUT];

@@ -13,7 +13,7 @@ export interface KnownNames {
   policyText(): string | undefined;
   /** A file's absolute path, or a server's address. */
   readonly journalPath: string;
-  /** Excludes keys and clients of other profiles at other addresses. */
+  /** If set, keys and clients of other profiles at other addresses are excluded. */
   readonly profile?: { readonly name: string; readonly base_url?: string } | undefined;
   /** The newest first. */
   entries(filter: NameFilter): Promise<readonly Entry[]>;
@@ -28,7 +28,7 @@ export function newestEntries(journal: Journal): Promise<Entry[]> {
   return journal.select(newest);
 }
 
-/** Empty for a team's journal, which needs the network. */
+/** Offers no names from a team's journal, because completion must not need the network. */
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
   if (what === "items") return itemChoices(known.policyText());
@@ -64,7 +64,7 @@ function entryChoices(entries: readonly Entry[]): Choice[] {
   });
 }
 
-/** A key's name or a client's service account. */
+/** @returns the key's name or the client's service account, else the resource id */
 function subjectOf({ request_text, resource_id }: Entry): string | null {
   const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
   return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;

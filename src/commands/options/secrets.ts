@@ -1,4 +1,4 @@
-// A modifier, such as a format, applies to the destination before it, so each value keeps its position.
+// The `--secret-*` options. Each value keeps its position, because a modifier applies to the destination before it.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, kindOf } from "../../journal/entry.ts";
@@ -77,7 +77,7 @@ export const addSecretOptions = sharedOptions((command) =>
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 
-/** These do not depend on the acting profile. */
+/** The issuer is the entry's service and organization, which may differ from the acting profile's. */
 export function issuedAs(entry: Entry): Pick<SecretOptions, "yields" | "issuedBy"> {
   return {
     yields: kindOf(entry),
@@ -125,7 +125,7 @@ function destinationsIn(flags: SecretFlags): TypedDestination[] {
   ].sort((a, b) => a.at - b.at);
 }
 
-/** A format without a destination, for a recovery's recorded file. */
+/** Without a destination, a typed format applies to the file that an unfinished entry records. */
 function unattachedFormat(
   { secretFormat = [], secretEnv = [] }: SecretFlags,
   to: readonly unknown[],
@@ -135,7 +135,7 @@ function unattachedFormat(
   return names ? checkSecretNames(names.value) : format && checkSecretFormat(format.value);
 }
 
-/** A single destination may follow its options. */
+/** If only one destination is typed, its modifiers may precede it. */
 function soleDestination(to: readonly TypedDestination[], kinds: readonly string[]): TypedDestination | undefined {
   const fitting = to.filter(({ option }) => kinds.includes(option.kind));
   return to.length === 1 ? fitting[0] : undefined;
@@ -199,19 +199,19 @@ function withConfirmation(how: string): Modifier {
   };
 }
 
-/** Default overlap of a rotation that shows its secret on the screen: a person must first store the secret. */
+/** The default overlap of a rotation that shows its secret on the screen: a person needs time to store the secret. */
 export const screenOverlapMs = 24 * 3_600_000;
 
 export interface AskedDestination {
   readonly options: SecretOptions;
-  /** The person chose to see the secret. */
+  /** True if the person chose to see the secret. */
   readonly isScreen: boolean;
 }
 
 interface AskOptions {
-  /** Announces the question instead of asking. */
+  /** In a dry run, integ announces the question instead of asking it. */
   readonly dryRun?: boolean | undefined;
-  /** The answer decides the default overlap. */
+  /** True if the answer decides the default overlap. */
   readonly overlaps?: boolean;
 }
 
@@ -233,7 +233,7 @@ async function confirmOwnProfile(context: Context, options: SecretOptions): Prom
 }
 
 /**
- * Asks, because terminals and logs would keep a printed secret.
+ * Asks where the secret goes, because terminals and logs would keep a printed secret.
  * @returns the typed options if they name a destination, in a dry run, or without a terminal
  */
 export async function askDestination(

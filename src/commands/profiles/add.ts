@@ -32,7 +32,7 @@ export const command = defineVerb({
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
     const { output, settings } = context;
-    // Refuses a name before the first question.
+    // Refuse an invalid or existing name before the first question.
     const { checkProfileName, nameTaken } = await import("../../profiles/names.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name)) throw nameTaken(name);
@@ -81,7 +81,6 @@ export async function askName(context: Context): Promise<string> {
   });
 }
 
-/** Asks for the organization's region (§1). */
 export async function askRegion({ output }: Context): Promise<"us" | "eu"> {
   const choices = [{ value: "us" }, { value: "eu" }];
   return (await output.pick("Region", { choices, flag: "--region us|eu" })) as "us" | "eu";

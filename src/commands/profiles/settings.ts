@@ -1,4 +1,4 @@
-// Flags of a profile and its credential.
+// Reads and checks the flags of a profile and its credential.
 import { resolve } from "node:path";
 import { findProfileKey } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
@@ -135,7 +135,7 @@ async function withStored(flags: ProfileFlags, before: Profile): Promise<Profile
   return { ...stored, ...(await storedEndpoint(flags, before)), ...flags };
 }
 
-/** Empty for another origin, which has its own settings. */
+/** @returns no settings if the flags name another origin, which has its own settings */
 async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
@@ -190,7 +190,7 @@ async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Pr
   (await import("../../profiles/address.ts")).checkRegionOfHost(base, expected);
 }
 
-/** Only one of these may be given. */
+/** These flags exclude each other. */
 const clientProofs = ["clientSecretStdin", "clientSecretCommand", "clientAssertionCommand", "clientKeyFile"] as const;
 
 function wantsClient(flags: ProfileFlags): boolean {
@@ -254,12 +254,12 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
     client_auth: flags.clientAuth ?? "client_secret_basic",
     ...(flags.audience !== undefined && { audience: flags.audience }),
     ...(flags.issuer !== undefined && { issuer: flags.issuer }),
-    // Empty: no scope.
+    // An empty --token-scope means no scope.
     ...(flags.tokenScope && { scope: flags.tokenScope }),
   };
 }
 
-/** The token endpoint that proves new clients of an API key. */
+/** @returns the token endpoint that proves new clients, for a profile with an API key */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
   const stray = [
@@ -301,7 +301,7 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
   throw new Failure("usage", `${flagNames.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
 }
 
-/** Without its key id, a rotation could lock the profile out. */
+/** Stores the id of the profile's key, because without the id a rotation could lock the profile out. */
 export async function learnKeyId(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
   if (credential?.kind !== "api_key" || legacy === undefined) return profile;

@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
 
-/** Short, because a person waits at the end of a setup. */
+/** The limit is short, because a person waits at the end of a setup. */
 const limitMs = 5_000;
 
 /**
@@ -55,7 +55,7 @@ export async function testCall(context: Context, name: string): Promise<void> {
   const attempt = await service.raw
     .send({ method: "GET", path: "/v1/entities?limit=1" })
     .finally(() => progress.done());
-  // A 403 shows a valid credential (§5.1 rule 5).
+  // A 403 response shows that the credential is valid (§5.1 rule 5).
   const isAccepted = attempt.kind === "answered" || (attempt.kind === "refused" && attempt.status === 403);
   if (isAccepted)
     return context.output.note(`The service accepts the credential (${profile.region}, ${profile.baseUrl}).`);

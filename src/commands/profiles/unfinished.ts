@@ -11,7 +11,7 @@ export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   );
 }
 
-/** By profile id: a new profile of the same name does not match. */
+/** Searches by the profile's id, so that entries of a new profile of the same name do not match. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }
@@ -41,7 +41,7 @@ export async function warnOfHiddenEntries(
   });
 }
 
-/** An unreadable journal is only a warning, because the profile changes anyway. */
+/** A journal that cannot be read causes only a warning, because the profile changes anyway. */
 async function warnOf(context: Context, what: string, find: () => Promise<string | undefined>): Promise<void> {
   try {
     const text = await find();

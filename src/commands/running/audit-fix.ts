@@ -1,9 +1,9 @@
-// Words of both audits' `--fix`.
+// Messages that `keys audit --fix` and `oauth-clients audit --fix` share.
 import type { Context } from "../../context.ts";
 import { type Advice, type NextCommand, stepAs } from "../../next-step.ts";
 import { type Destination, namesOf } from "../../secrets/destination.ts";
 
-/** @param planned undefined if a person must fix it */
+/** @param planned what `--fix` will do; undefined if a person must fix the finding */
 export function reportFinding(
   { output, settings }: Context,
   name: string,
@@ -14,7 +14,7 @@ export function reportFinding(
   output.note(`${name}: ${message}. ${planned ?? (next.startsWith("integ ") ? `Next: ${next}` : next)}`);
 }
 
-/** @param fixes ids with the new secret's destination; undefined: a revocation */
+/** @param fixes ids with the destination of the new secret, which is undefined for a revocation */
 export function questionOf(
   fixes: readonly (readonly [id: string, destination: Destination | undefined])[],
   words: { readonly revoked?: string; readonly verb: string; readonly left: string },

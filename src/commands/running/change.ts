@@ -32,7 +32,7 @@ import { shell } from "../../next-step.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 
-/** Default: the acting profile's account. */
+/** @returns the entry's account; without an entry, the acting profile's */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
@@ -55,7 +55,7 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
   };
 }
 
-/** Keyed by the API key, or by the client id, which outlives a secret. */
+/** The HMAC's key is the API key or the client id, which stays the same when the secret changes. */
 function digestUnder(credential: Credential, text: string): string {
   const key = credential.kind === "api_key" ? credential.key : credential.clientId;
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
@@ -73,7 +73,7 @@ function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | n
   return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
 }
 
-/** Runs the profile's current command, because the journal records none. */
+/** Runs the profile's current command, because the journal records no commands. */
 function exchangeKey(
   { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
   secret: string,
@@ -102,7 +102,7 @@ async function prove(
   },
 ): Promise<void> {
   const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, scope, clientAuth };
-  // The change may have another profile than the acting one.
+  // The message names the profile of the change, which may differ from the acting profile.
   const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
   const { readAnswer } = await import("./read.ts");
   await readAnswer(context, about, async () => {
@@ -172,7 +172,6 @@ export async function mayReplace(
   return output.confirm(question, { destructive: true });
 }
 
-/** What was sent, what it changed, and what integ keeps. */
 function lostWords(entry: Entry): string {
   const { id, resource_id, operation } = entry;
   const noun = operation.startsWith("access_key.") ? "key" : "client";
@@ -202,12 +201,12 @@ export async function showRequest(context: Context, intent: Intent, headers: obj
   await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }
 
-/** Asks nothing, because a creation destroys nothing. */
+/** Prints the plan without a question, because a creation destroys nothing. */
 export function reportPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** Lists do not show what a damaged or emptied journal lost. */
+/** The warning is necessary, because lists do not show what a damaged or emptied journal lost. */
 export async function warnOfDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
@@ -234,7 +233,7 @@ export async function noteUnfinished(context: Context): Promise<void> {
   const due = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
-  // Without entries that other processes work on.
+  // An entry that another process is working on needs no attention.
   const holders = due.length > 0 && journal.isShared ? await journal.holders() : undefined;
   const unfinished = due.filter(({ id }) => !holders?.has(id));
   if (unfinished.length === 0) return;
@@ -293,7 +292,7 @@ export function reportDelivered({ output }: Pick<Context, "output">, { record }:
   if (place !== undefined) output.note(place);
 }
 
-/** The file of an earlier command may be changed or missing. @param isNew the destination is this command's */
+/** Reads the file of an earlier command, which may be changed or missing. `isNew`: this command wrote the place. */
 export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,
   entry: Entry,
@@ -388,8 +387,8 @@ function accountIn({ baseUrl, organizationId, principal }: ActiveProfile): Entry
 }
 
 /**
- * A team's profile names differ between machines, so the profile's account selects the entries; without such a usable profile,
- * the name does.
+ * Profile names differ between a team's machines, so in a team's journal the profile's account selects the entries. If
+ * this machine cannot use the profile, its name selects them.
  */
 export async function entriesOfProfile(
   { journal, profiles }: Context,

@@ -1,4 +1,4 @@
-// The steps of `--dry-run`: those of the real run if nothing fails.
+// Finds the steps that `--dry-run` shows. The real run takes the same steps if nothing fails.
 import { accessKeyBody } from "../../api/access-keys.ts";
 import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
@@ -59,7 +59,7 @@ export function keyCreationStep(
   );
 }
 
-/** Unknown values are in parentheses. */
+/** Values that only the run can know are in parentheses. */
 export function keyBody({ request, marked }: KeyCreation, expiresIn: string | undefined): string {
   const name = marked ? `${request.name}${placeholders.mark}` : request.name;
   const expiresAt = expiresIn === undefined ? request.expiresAt : `(${expiresIn} from the request)`;
@@ -91,15 +91,15 @@ export function keyRotationSteps({ account }: Workbench, id: string, destination
 }
 
 export interface RecoveryChoice {
-  /** The run ends an overlap. */
+  /** True if the run ends an overlap. */
   readonly isEnded: boolean;
-  /** The run replaces a lost secret. */
+  /** True if the run replaces a lost secret. */
   readonly replaces: boolean;
   readonly nowMs: number;
   readonly secrets: Pick<SecretKeeping, "isKept">;
 }
 
-/** The service's responses may change them. */
+/** @returns the expected steps, which the service's responses may change */
 export async function recoverySteps(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   if (isSettled(entry.state)) return [];
   const steps = await stepsOf(journal, entry, choice);

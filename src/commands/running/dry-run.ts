@@ -9,12 +9,12 @@ export interface DryStep {
   readonly what: string;
   readonly method?: string;
   readonly url?: string;
-  /** Without credentials. */
+  /** Never contains a credential. */
   readonly headers?: Readonly<Record<string, string | null>>;
   readonly body?: string;
 }
 
-/** For values that are known only in the run. */
+/** Texts in place of values that are known only in the run. */
 export const placeholders = {
   key: "(a new random UUID)",
   mark: "-(a random mark)",
@@ -22,7 +22,7 @@ export const placeholders = {
 
 const columns: readonly Column[] = [
   { path: "step", heading: "step" },
-  // Prints the text in full.
+  // A column of the kind `id` prints its text in full.
   { path: "what", heading: "what", kind: "id" },
   { path: "method", heading: "method" },
   { path: "url", heading: "url", kind: "id" },

@@ -14,7 +14,7 @@ import { JsonText } from "../../api/json/json-text.ts";
 import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 
-/** One attempt. */
+/** Makes one attempt to get a page. */
 type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
 export interface List {
@@ -45,7 +45,7 @@ export async function printList(context: Context, view: ListView, list: List): P
   noteMore(walk);
 }
 
-/** All requested rows are in the file, even if the format's closing text is missing. */
+/** True if all requested rows are in the file, even if the format's closing text is missing. */
 function isWhole({ hasMore, rows }: ResumePoint, { max }: ListPlan): boolean {
   return !hasMore || rows >= (max ?? Infinity);
 }
@@ -134,7 +134,7 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
 
 /** Finds pages that repeat the previous page's last row, because the list changed meanwhile (§4.3 rule 4). */
 class Overlaps {
-  /** Of the last row, as JSON text. */
+  /** The id of the last row, as JSON text. */
   #last: string | undefined;
   #pages = 0;
 
@@ -166,7 +166,7 @@ function hasId(rows: RowPage, id: string): boolean {
   return false;
 }
 
-/** Copies the row: a string of the whole page would stay in memory. */
+/** Copies the row, because its id would otherwise keep the whole page in memory. */
 function idOf({ source, start, end }: JsonText): string | undefined {
   const id = JsonText.of(Buffer.from(source.bytes.subarray(start, end)))
     .parts()
@@ -184,7 +184,7 @@ function progressWords(
   return `Reading ${view.plural}: ${rows}${rate}`;
 }
 
-/** The page token after too many rows would skip the surplus. */
+/** Refuses a page with too many rows: a list that continues with its page token would skip the surplus rows. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   if (plan.max === undefined || page.rows.length <= plan.max - writer.rowsWritten) return;
   throw new Failure("unreachable", `The service gave ${page.rows.length} ${view.plural}, more than were requested.`, {
@@ -226,7 +226,6 @@ function incompleteWords({ writer, view }: Walk): string {
   return `The list stopped after ${writer.rowsWritten} ${view.plural}; the output is valid but incomplete.`;
 }
 
-/** A repeated page token leads back to earlier rows. */
 function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Failure {
   const { out } = walk.plan;
   return new Failure(kind, message, {
@@ -237,7 +236,7 @@ function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Fa
   });
 }
 
-/** A script must not take one page for the whole list. */
+/** A script gets a warning, because it must not mistake one page for the whole list. */
 function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows }, last }: Walk): void {
   if (!last?.hasMore) return;
   const onward = `--page-token ${last.nextPageToken} continues from here.`;
@@ -251,7 +250,7 @@ interface ListPlan {
   /** Rows per page; default: the service's (25). */
   readonly limit: number | undefined;
   readonly pageToken: string | undefined;
-  /** `--all` or `--max`: further pages are requested. */
+  /** True with `--all` or `--max`, which request further pages. */
   readonly walks: boolean;
   readonly max: number | undefined;
   readonly filters: readonly (readonly [name: string, value: string])[];

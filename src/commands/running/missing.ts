@@ -20,7 +20,7 @@ export async function missingAccount(context: Context, entry: Entry): Promise<Fa
       `No profile of this machine is bound to the account of ${id} (${accountWords(entry)}).`,
       {
         meaning: `Nothing was sent. It was requested as profile "${profile}", perhaps on another machine.`,
-        // Any machine can set a CI job's variables.
+        // Profile `env` comes from variables, such as those of a CI job, which any machine can set.
         ...(profile === "env" ? setEnvironment(entry) : { nextCommand: shell`integ help profiles add` }),
       },
     );
@@ -57,7 +57,7 @@ export async function missingCredential(
     const stored = (await profiles.store()).get(name);
     return stored && missingCredentialOf(stored, contract);
   }
-  // Runs no command, because the credential comes from variables.
+  // Profile `env` needs no command, because its credential comes from variables.
   const usable = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));
   return usable.then(
     () => undefined,
@@ -91,7 +91,7 @@ async function profileFailure({ profiles }: Context, entry: Entry): Promise<Fail
 type RequiredStep = EntryExtras["first"];
 
 export function requiredStepOf(entry: Entry, { message, details: { nextCommand, hint } }: Failure): RequiredStep {
-  // An object repeats the typed command, which is not a step of the entry.
+  // A `nextCommand` object repeats the typed command, which is not a step of the entry.
   if (typeof nextCommand === "object" || (nextCommand === undefined && hint === undefined)) return undefined;
   const isOwn = nextCommand === undefined || nextCommand === nextStep(entry);
   if (isOwn && hint === undefined) return undefined;
@@ -109,7 +109,7 @@ export async function noteMissing(context: Context, entries: readonly Entry[]): 
   const reasons = new Map<string, string[]>();
   const usable = new Set<string>();
   for (const entry of entries) {
-    // A kept secret needs no account.
+    // The delivery of a kept secret needs no account.
     if (isSettled(entry.state) || entry.state === "undelivered" || usable.has(accountKey(entry))) continue;
     const failure = await missingFor(context, entry);
     if (failure === undefined) {

@@ -22,7 +22,7 @@ export async function read<T>(
   }
 }
 
-/** Shows progress only before another attempt. */
+/** Shows progress only while integ waits for another attempt. */
 export async function readAnswer<T>(
   context: Context,
   { what, where, change }: { what: string; where: string; change?: boolean },
@@ -120,7 +120,7 @@ export async function printFindings(
   await context.output.list({ columns, empty, singular: "finding", plural: "findings" }).whole(findings);
 }
 
-/** By the service's clock, for times in its rows. */
+/** @returns the time by the service's clock, to compare with times in its rows */
 export function serviceNow({ clock }: Pick<Context, "clock">, service: Pick<Service, "clockOffset">): number {
   return clock.now() + (service.clockOffset() ?? 0);
 }

@@ -11,11 +11,11 @@ interface Changes {
   readonly change: (id: string) => Promise<string>;
   /** Such as `revoking` and `revoked`. */
   readonly states: readonly [doing: string, done: string];
-  /** For a destination with other content. */
+  /** The next step if the destination already has other content. */
   readonly ifOccupied?: (id: string) => NextStep;
 }
 
-/** One result is a resource, several are a list. @throws the worst failure; the others are warnings */
+/** Prints one result as a resource, several as a list. @throws the worst failure; the others are warnings */
 export async function changeEach(context: Context, { ids, view, states, ...how }: Changes): Promise<void> {
   const { output } = context;
   const change = (id: string): Promise<string> =>

@@ -1,7 +1,7 @@
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
-/** One value on a line, for copying. */
+/** Each value has its own line, so that a person can copy it. */
 const labels = [
   ["service account, every permission", "service_account_id"],
   ["service account, entity:read only", "poor_service_account_id"],

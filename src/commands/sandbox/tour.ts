@@ -60,7 +60,7 @@ async function tour(guide: Guide): Promise<void> {
   const exchange = ["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"];
   await guide.run([...exchange, "--fields", "token_type,expires_in,scope"], 0, "second.secret");
   await guide.step("Rotate an access key: the old secret stops working, the new goes to a file.");
-  // Rotating the tour's own key would lock the tour out.
+  // The tour does not rotate its own key, because that would lock it out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
   await guide.step("Which keys are a risk? Exit code 10 means that the audit found risks.", [
     "(without --fields the audit also says what it saw and what to do)",
@@ -103,7 +103,7 @@ class Guide {
   async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
     const from = input === undefined ? "" : ` < ${input}`;
     await this.#context.output.text(`\n${commandLine(words, from)}\n`);
-    // At a terminal, the command writes directly, to fit the width.
+    // At a terminal, the command writes directly, so that its output fits the width.
     const { code, text } = await this.#spawn(words, { input, isShown: this.#context.output.isScreen });
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
@@ -156,7 +156,7 @@ class Guide {
     });
     child.stdin!.on("error", () => {});
     child.stdin!.end(input === undefined ? "" : readFileSync(join(this.#folder, input)));
-    // In order of arrival, as at a terminal.
+    // The text contains both streams in order of arrival, as at a terminal.
     let text = "";
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));

@@ -137,11 +137,11 @@ const mergeCounts = { added: count, extended: count, unchanged: count };
 interface Output {
   readonly what: string;
   readonly schema: z.ZodType;
-  /** Alone, in a `list` envelope, or as NDJSON lines. */
+  /** Commands that print the object alone, in a `list` envelope, or as NDJSON lines. */
   readonly printedBy: readonly string[];
-  /** JSON output has this object instead of the envelope. */
+  /** True if JSON output has this object instead of the envelope. */
   readonly isDocument?: true;
-  /** The service's object: integ prints all of it, and checks only what it needs. */
+  /** True for an object of the service: integ prints all of it, and checks only what integ needs. */
   readonly isOfService?: true;
 }
 

@@ -15,7 +15,7 @@ export const command = defineVerb({
     const version = documentVersion(context, options);
     const service = await context.connect();
     const answer = await read(context, "get the published contract", () => service.contract.published(version));
-    // Unchanged, except as YAML.
+    // integ prints the published document unchanged, except as YAML.
     if (context.output.format === "yaml") await context.output.document(answer.value, { isRead: true });
     else await context.output.text(answer.body.toString());
   },
