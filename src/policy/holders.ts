@@ -37,7 +37,7 @@ function commandPlace(mark: string, owner: { kind: string | undefined; serviceAc
   return `command:${mark} ${owner.kind ?? ""} ${owner.serviceAccount ?? ""}`;
 }
 
-/** @returns as `placeOf`; undefined if the destination cannot be identified */
+/** @returns the destination in the form of `placeOf`; undefined if the destination cannot be identified */
 export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | "request_text">): string | undefined {
   if (at.kind === "file") return `file:${at.path}`;
   if (at.kind === "profile") return `profile:${at.name}`;

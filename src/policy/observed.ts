@@ -27,11 +27,11 @@ export interface Observed {
   /** The service's time, milliseconds since 1970. */
   readonly nowMs: number;
   readonly profile: string;
-  /** By `itemKey`. */
+  /** The journal's work for each item, by `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;
   readonly keys: ReadonlyMap<string, SeenCredential>;
-  /** By `placeOf`. */
+  /** The credential whose secret is at each destination, by `placeOf`. */
   readonly holders: ReadonlyMap<string, Holder>;
   /** The last delivery of each secret, by resource id. */
   readonly delivered: ReadonlyMap<string, Delivered>;

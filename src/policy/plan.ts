@@ -27,7 +27,7 @@ export interface PlanRow {
   readonly expires_at: string | null;
   readonly action: PlanAction;
   readonly reason: string;
-  /** Such as `61d`; null if unknown. */
+  /** The credential's age, such as `61d`; null if unknown. */
   readonly age: string | null;
   /** ISO 8601 UTC. */
   readonly due_at: string | null;
@@ -53,7 +53,7 @@ export interface PlannedItem {
 export interface Plan {
   readonly items: readonly PlannedItem[];
   readonly refusals: readonly SlotRefusal[];
-  /** By service account. */
+  /** Free slots by the id of the service account. */
   readonly freeSlots: ReadonlyMap<string, number>;
   readonly unmanaged: readonly Unmanaged[];
   /** When the window opens, ISO 8601 UTC; absent if it is open. */
@@ -71,7 +71,7 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
-  /** Adopt existing credentials that fit only one item. */
+  /** True if `apply` adopts existing credentials that fit only one item. */
   readonly adopt?: boolean | undefined;
   /** Names of the items to plan; empty means all. */
   readonly only: ReadonlySet<string>;

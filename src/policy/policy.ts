@@ -35,7 +35,7 @@ interface AnyItem {
   readonly rotate?: RotationRule | undefined;
   /** Empty for `secret: unknown`. */
   readonly destinations: readonly ItemDestination[];
-  /** Revoke the old credential even if the new one cannot be proven. */
+  /** True if integ may revoke the old credential although the new one is not proven. */
   readonly acceptsUnproven?: boolean | undefined;
 }
 

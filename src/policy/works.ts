@@ -93,7 +93,7 @@ export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "oper
 }
 
 /**
- * Work without an item, such as `integ keys rotate`, belongs to the item whose client or key it replaces.
+ * Work without an item, such as `integ oauth-clients rotate`, belongs to the item whose client or key it replaces.
  * @param entries of one journal, in any order. @returns works by `itemKey`
  */
 export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<string, ItemWorks> {
