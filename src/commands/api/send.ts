@@ -104,7 +104,6 @@ async function change(context: Context, service: Service, request: RawRequest): 
   return (await readAnswer(context, about, send).finally(() => progress.done())).value;
 }
 
-/** The command that delivers the change's secret to a destination. */
 function deliveringCommand({ path }: RawRequest): string | undefined {
   if (path.startsWith("/v1/oauth_clients")) return "integ oauth-clients create or rotate";
   return path.startsWith("/api/v1/access-keys") ? "integ keys create or rotate" : undefined;
@@ -131,7 +130,7 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
-  // A table would show less than the unchanged response.
+  // By default, the response is printed unchanged, because a table would show less.
   const isUnchanged = format === "table" && typedFormat === undefined && fields === undefined;
   const kind = isUnchanged ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);

@@ -118,7 +118,7 @@ const permissions: readonly Permission[] = [
   },
 ];
 
-/** A missing permission is a problem if an entry of the profile needs it, or if the credential has none at all. */
+/** A missing permission is a problem if an entry of the profile needs it, or if the credential has no permission. */
 async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   const attempts = await Promise.all(
     permissions.map(async (permission) => ({ permission, attempt: await permission.request(subject) })),
@@ -190,7 +190,7 @@ async function* entriesOf({ context, profile }: Subject, operationPrefix: string
     if (entry.operation.startsWith(operationPrefix) && entry.base_url === baseUrl) yield entry;
 }
 
-/** No request can check the token exchange, the bearer token or the organization id alone (§4.4, §5.3). */
+/** One request checks the token exchange, the bearer token and the organization id together (§4.4, §5.3). */
 async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
   // The profile check reports a missing organization id.

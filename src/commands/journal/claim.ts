@@ -133,7 +133,7 @@ async function reportClaim(
   if (place) context.output.note(place);
   if (hasNoId(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
-  // The rotation can now revoke the old credential.
+  // The new secret is delivered, so the rotation can revoke the old credential.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 

@@ -28,7 +28,7 @@ export const command = defineVerb({
         hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
       });
     const [used, target] = [await context.journal(), await context.journalAt(to)];
-    // The profile or INTEG_JOURNAL may already name the target.
+    // If the profile or INTEG_JOURNAL already names the target, the entries are in this machine's own journal.
     const from = used.path === target.path ? await ownJournal(context) : used;
     if (from === undefined || from.path === target.path)
       throw new Failure("usage", "The journal is already there.", { hint: "Choose another place with --to." });

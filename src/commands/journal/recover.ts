@@ -104,7 +104,7 @@ export const command = defineVerb({
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
-        // The recovery of such an entry may need no request, and so no credential.
+        // The recovery of a waiting or undelivered entry may need no request, and so no credential.
         const needsNoRequest = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (needsNoRequest ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
@@ -142,7 +142,7 @@ async function showPlanned(
   return showSteps(context, steps);
 }
 
-/** The default of `apply --parallel`. */
+/** The same number as the default of `apply --parallel`. */
 const parallelEntries = 4;
 
 interface Progress {

@@ -76,7 +76,7 @@ export async function rotateByReplacement(
   await noteUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const printing = new DeferredPrintErrors();
-  // A script needs the new key even if the rest fails.
+  // The receipt is printed before the rotation ends, because a script needs the new key even if the rest fails.
   const showReceipt = async (receipt: string, dueAt?: string): Promise<void> => {
     if (destination.isStdout) return;
     await printing.print(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
@@ -153,7 +153,7 @@ export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number):
   });
 }
 
-/** The `Date` header is less exact than this machine's clock, unless they differ so much that this clock is wrong. */
+/** Uses the service's time only if this machine's clock is clearly wrong, because the `Date` header is less exact. */
 function timeFor(bench: Workbench): number {
   const now = bench.clock.now();
   const ofService = serviceTime(bench);

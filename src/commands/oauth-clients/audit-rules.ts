@@ -19,7 +19,7 @@ export interface ClientFinding {
 export interface ClientAuditLimits {
   readonly maxAgeMs: number;
   readonly nowMs: number;
-  /** Clients of policy items. */
+  /** Ids of the clients of policy items. */
   readonly declared: ReadonlySet<string>;
   /** Names of policy items, and names that the audit has suggested. */
   readonly names: Set<string>;

@@ -96,7 +96,7 @@ export const command = defineVerb({
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await noteUnfinished(context);
     const printing = new DeferredPrintErrors();
-    // A script needs the new client even if the rest fails.
+    // The receipt is printed before the rotation ends, because a script needs the new client even if the rest fails.
     const showReceipt = async (receipt: string, dueAt?: string): Promise<void> => {
       if (destination.isStdout) return;
       await printing.print(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
@@ -157,7 +157,7 @@ function confirmRotation(
   context: Context,
   plan: { id: string; scopes: readonly string[]; keepOld: boolean; overlapMs: number; as: string },
 ): Promise<boolean> {
-  // Keeping the old client is safe, and a script cannot answer a question.
+  // No question: keeping the old client is safe, and a script cannot answer.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
     `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${oldCredentialWords(plan.id, plan)}?`,

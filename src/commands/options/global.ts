@@ -46,7 +46,7 @@ export interface GlobalChoice {
 
 export const globalOptionsHeading = "Global options:";
 
-/** Created once, because creating them for each command would slow every start. */
+/** All commands share these options, because creating them for each command would slow every start. */
 let globalOptions: readonly Option[] | undefined;
 
 export function addGlobalOptions(command: Command): void {
@@ -90,8 +90,8 @@ function createGlobalOptions(command: Command): readonly Option[] {
 }
 
 /**
- * Options at any level of the command line. `--no-input` counts only as `false`: `true` is its default, and commander stores a
- * command's own `--input <file>` under the same name.
+ * @returns the options of all levels of the command line. `--no-input` counts only as `false`: `true` is its default,
+ * and commander stores a command's own `--input <file>` under the same name.
  */
 export function typedGlobals(leaf: PlainCommand): GlobalOptions {
   const merged: Record<string, unknown> = {};
@@ -157,7 +157,7 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
     else if (word.startsWith("--output=")) requested.push(word.slice("--output=".length));
     else if (/^-o[a-z]/.test(word)) requested.push(word.slice(2));
   }
-  // The error about an invalid format uses the last valid one.
+  // The error about an invalid format is printed in the last valid format.
   const valid = requested.flatMap((text) => formats.find((format) => format === text) ?? []);
   return valid.at(-1) ?? standardFormat(env);
 }
@@ -251,8 +251,8 @@ export function parseLifetime(text: string, name: string): number {
 }
 
 /**
- * `--contract-version`, else the pinned version of requests (`--service-version`, `INTEG_SERVICE_VERSION`).
- * @returns undefined for the current document, which is the default even if the profile has a version
+ * @returns `--contract-version`, else the pinned version of requests (`--service-version`, `INTEG_SERVICE_VERSION`).
+ * Without both, undefined for the current document, even if the profile has a version.
  * @throws Failure `usage` if both are given and differ, or if `--contract-version` is not a date
  */
 export function documentVersion(

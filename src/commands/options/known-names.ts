@@ -15,7 +15,7 @@ export interface KnownNames {
   readonly journalPath: string;
   /** If set, keys and clients of other profiles at other addresses are excluded. */
   readonly profile?: { readonly name: string; readonly base_url?: string } | undefined;
-  /** The newest first. */
+  /** @returns entries, the newest first */
   entries(filter: NameFilter): Promise<readonly Entry[]>;
 }
 

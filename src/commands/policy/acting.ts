@@ -6,7 +6,7 @@ import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ItemKind } from "../../policy/works.ts";
 import { missingCredential } from "../running/missing.ts";
 
-/** Acts with the policy's profile, unless `--profile` is given. */
+/** @returns a context that acts with the policy's profile, unless `--profile` is given */
 export function actingFor(context: Context, { profile: name }: Policy): Context {
   if (name === undefined || context.settings.profile !== undefined) return context;
   let chosen: Promise<ActiveProfile> | undefined;

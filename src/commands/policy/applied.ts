@@ -88,7 +88,7 @@ export async function printApplied(
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   };
-  // The line of counts includes unchanged items.
+  // A table omits unchanged items, because the line of counts includes them.
   const shown = output.isTable ? applied.filter((item) => resultOf(item) !== "none") : applied;
   const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
   const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };

@@ -70,7 +70,7 @@ export const command = defineVerb({
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
     const { planPolicy } = await import("../../policy/plan.ts");
     const choice = planOptions({ only, retry, redeliver, finish, includeOwn, adopt });
-    // An action that became due after a saved plan needs another plan.
+    // A saved plan is applied as of its time: an action that became due later needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
     const plan = withCurrentWindow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
     assertInOverlap(plan, finish);

@@ -115,7 +115,7 @@ type WithDestination = Pick<Entry, "operation" | "request_text"> & Partial<Pick<
 const rivalLimitMs = 10_000;
 const rivalPauseMs = 50;
 
-/** The first record is the admission. */
+/** The first record of an entry is its admission. */
 function hasStarted({ sequence }: Entry): boolean {
   return sequence > 1;
 }

@@ -17,7 +17,7 @@ export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, m
   return at.kind !== "file" || !isDelivered || exists(at.path);
 }
 
-/** @returns names as from `placeIn` */
+/** @returns places in the form of `placeIn` */
 export async function unusablePlaces(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
   delivered: Iterable<Delivered>,

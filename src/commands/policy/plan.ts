@@ -82,7 +82,7 @@ async function reportDue({ output, ...context }: Context, { plan, profile, sourc
   if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
   // If `apply` can change nothing, a person must take a step first.
   const personStep = runnable.length === 0 ? stepForAllHeld(due, file) : {};
-  // A written plan adopts nothing.
+  // A plan in a file adopts nothing, so the next step has no --adopt.
   const adopt =
     source.length !== 1 && due.some(({ hold, choices }) => hold === "not_adopted" && choices?.length === 1)
       ? [flags.adopt]

@@ -237,7 +237,7 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   });
 }
 
-/** Keys whose expiry the rows of unfinished changes cover. */
+/** Keys whose expiry needs no row, because a row of an unfinished change covers it. */
 function keysOfChanges(unfinished: readonly Unfinished[]): (string | undefined)[] {
   return unfinished.flatMap(({ entry: { detail } }) => [detail.old_key, detail.key_id]);
 }

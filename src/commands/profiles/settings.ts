@@ -122,8 +122,8 @@ function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
 }
 
 /**
- * A new secret keeps the client and endpoint, a new audience the endpoint. For another origin only the Basic style is kept: the
- * user must type the others again.
+ * A new secret keeps the stored client and endpoint; a new audience keeps the stored endpoint. For another origin, only
+ * the Basic style is kept, and the user must type the other settings again.
  */
 async function withStored(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;

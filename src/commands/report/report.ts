@@ -164,7 +164,7 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
   const journal = await context.journal();
-  // The first request takes the most memory, so it precedes the journal.
+  // The first request takes the most memory, so integ sends it before it reads the journal.
   const keys = await keyRows(context);
   await warnOfDamage(context);
   const entries: Entry[] = [];
@@ -215,7 +215,7 @@ interface ClientSources {
   readonly untrusted: ReadonlySet<string>;
 }
 
-/** Failures that end the report; others of a client become rows. */
+/** Failures that end the report. Any other failure of a client becomes a row. */
 const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
 /** Does not read revoked clients, of which there may be thousands. */
@@ -267,7 +267,7 @@ async function clientRows(context: Context, { account, entries, facts, untrusted
   return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** A waiver without a key's row gets its own row. */
+/** A waiver for a key without a row gets its own row. */
 function withWaivers(rows: readonly Row[], waivers: readonly Waiver[], nowMs: number): Row[] {
   const words = ({ rule, until, endsAt, reason }: Waiver): string =>
     `${rule}: ${endsAt > nowMs ? "accepted until" : "was accepted until"} ${until}: ${reason ?? "no reason given"}.`;
@@ -366,7 +366,7 @@ function withFacts({ note, ...row }: Row, facts: ReadonlyMap<string, JournalFact
   return { ...row, ...known, note: [note, more].filter(Boolean).join(" ") || undefined };
 }
 
-/** The creation of a rotation is its own entry and names the rotation. */
+/** The creation of a rotation has its own entry, so its row names the rotation. */
 async function changeRows(journal: Journal, changed: readonly Entry[]): Promise<Row[]> {
   const actors = await journal.actors(changed.map(({ id }) => id));
   return changed.map(({ id, operation, state, updated_at, profile, principal, parent, ...entry }) => ({

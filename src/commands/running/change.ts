@@ -292,7 +292,7 @@ export function reportDelivered({ output }: Pick<Context, "output">, { record }:
   if (place !== undefined) output.note(place);
 }
 
-/** Reads the file of an earlier command, which may be changed or missing. `isNew`: this command wrote the place. */
+/** Checks the file of an earlier command, which may have changed. `isNew` is true for a destination of this command. */
 export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,
   entry: Entry,
@@ -320,7 +320,7 @@ export async function readDelivered(secrets: Context["secrets"], place: SingleRe
   return secrets.reread(place).catch(onFailure(() => undefined));
 }
 
-/** Kept secrets of this machine and of a team's journal. */
+/** Gives access to the kept secrets of this machine and of a team's journal. */
 export async function secretKeepingOf(context: Context): Promise<SecretKeeping> {
   const { secrets } = context;
   const undelivered = await secrets.undelivered();

@@ -106,7 +106,7 @@ export async function recoverySteps(journal: Journal, entry: Entry, choice: Reco
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
-/** Uses `next`, as the real run does. */
+/** Asks `next` for the step, so that `--dry-run` shows the step that the real run takes. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   const { operation, detail } = entry;
   const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;

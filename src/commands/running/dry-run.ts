@@ -39,7 +39,7 @@ export async function showSteps({ output }: Context, steps: readonly DryStep[]):
   output.note("Dry run: nothing was sent that changes anything, and nothing was written.");
 }
 
-/** @param headers in addition to the contract's */
+/** @param headers in addition to the headers of the contract */
 export function requestStep(
   what: string,
   { method = "POST", base_url, path = "", request_text, service_version, organization_id }: Intent,

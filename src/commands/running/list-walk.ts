@@ -14,7 +14,6 @@ import { JsonText } from "../../api/json/json-text.ts";
 import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 
-/** Makes one attempt to get a page. */
 type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
 export interface List {

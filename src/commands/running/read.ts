@@ -53,7 +53,7 @@ export async function readAnswer<T>(
   }
 }
 
-/** The acting profile's name for messages. */
+/** @returns the acting profile and its region, for messages */
 export async function whereOf(context: Context): Promise<string> {
   const profile = await context.profiles.active();
   return `profile ${profile.name} (${profile.region})`;
@@ -98,7 +98,7 @@ export function columnsFor(rows: readonly Value[], documented: readonly Column[]
   const present = documented.filter(({ path }) => sample.some((row) => Object.hasOwn(row, path)));
   if (present.length > 0) return present;
   if (sample.length === 0) return [...documented];
-  // A dot in a name would be read as a path.
+  // A name with a dot would be read as a path.
   const names = [...new Set(sample.flatMap((row) => Object.keys(row)))].filter((name) => !name.includes("."));
   const plain = names.filter((name) => sample.some((row) => typeof row[name] !== "object" || row[name] === null));
   return (plain.length > 0 ? plain : names).slice(0, maxColumns).map((name) => columnOf(name, sample));
