@@ -21,7 +21,7 @@ export interface AccessKeyRequest {
   readonly scopes?: readonly string[];
 }
 
-/** As a response shows it. Fields without a usable value are omitted. */
+/** An access key as a response shows it. Fields without a usable value are omitted. */
 export interface AccessKey {
   readonly id?: string;
   readonly name?: string;
@@ -110,7 +110,7 @@ export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyReq
 export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
-  /** The replaced key and the caller's. */
+  /** Ids that the new key cannot have: the replaced key's and the caller's. */
   notIds: readonly (string | undefined)[] = [],
 ): string | undefined {
   const keyType = request.keyType ?? "user_bound";
@@ -146,7 +146,7 @@ function expiryDifference(shown: string | null | undefined, requested: string | 
   );
 }
 
-/** One attempt for each call. Without idempotency keys, a change that may have arrived must not be repeated. */
+/** Each call makes one attempt. Without idempotency keys, a change that may have arrived must not be repeated. */
 export interface AccessKeys {
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;

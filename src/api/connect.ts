@@ -29,7 +29,7 @@ export interface ConnectOptions {
   readonly now: () => number;
 }
 
-/** One attempt for each call, unless a comment says otherwise. */
+/** Each call makes one attempt, unless a comment says otherwise. */
 export interface Service {
   readonly oauthClients: OAuthClients;
   readonly entities: Entities;

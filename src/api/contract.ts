@@ -76,7 +76,7 @@ const legacy: readonly string[] = [
 const stages = ["preview", "compatibility", "ga"];
 const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/** Allowed in every request, even if the document omits them. */
+/** Parameters that every request may have, even if the document omits them. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
 export interface ComparisonOptions {

@@ -59,7 +59,7 @@ function refuse(message: string, hint?: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** Kept in the journal, so that every attempt sends the same bytes. */
+/** The journal keeps this body, so that every attempt sends the same bytes. */
 export function creationBody({ service_account_id, scopes }: CreationRequest): string {
   return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
 }
@@ -108,7 +108,7 @@ function quotedValues(values: readonly string[]): string {
   return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** Of a service account, including clients that are being created or removed (§8). */
+/** The most clients of a service account, including clients that are being created or removed (§8). */
 export const maxClients = 20;
 
 /** The decision table of §4.2. */

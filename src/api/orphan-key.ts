@@ -20,7 +20,7 @@ export interface Criteria {
   readonly isClockKnown: boolean;
   /** Tolerated clock difference. */
   readonly skewMs: number;
-  /** The creating user, if shown. */
+  /** The user that created the key, if the service shows it. */
   readonly userId?: string;
   readonly knownIds: ReadonlySet<string>;
   /** The profile's own key. A list without it is incomplete. */
@@ -28,7 +28,7 @@ export interface Criteria {
 }
 
 export type Search =
-  /** One unused key fits; `certain` by its mark. */
+  /** One unused key fits. It is `certain` if its mark proves it. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
   /** The only key that fits has been used: someone has its secret. */
   | { readonly kind: "used"; readonly key: AccessKey }

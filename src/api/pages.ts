@@ -31,13 +31,13 @@ export interface PagesOptions {
 }
 
 /**
- * Until `has_more` is false or enough rows were read. Short and empty pages do not end the list.
+ * Reads pages until `has_more` is false or enough rows were read. Short and empty pages do not end the list.
  * @returns checked pages; rows are readable until the next request
  * @throws Failure `unreachable` after the valid pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
  */
 export async function* readPages(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
   const controller = new AbortController();
-  // It replaces the transport's signal.
+  // The controller's signal replaces the transport's signal.
   const onInterruption = (): void => controller.abort(options.interruption?.reason);
   options.interruption?.addEventListener("abort", onInterruption, { once: true });
   if (options.interruption?.aborted) onInterruption();
@@ -71,7 +71,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
   }
 }
 
-/** Frees a page immediately, because garbage accumulates. Without effect in Node 20, and for short, shared buffers. */
+/** Frees a page immediately, because garbage accumulates. Has no effect in Node 20 or on short, shared buffers. */
 function release({ buffer }: Buffer): void {
   if (buffer.byteLength > Buffer.poolSize) (buffer as { transfer?(length: number): unknown }).transfer?.(0);
 }
@@ -132,7 +132,7 @@ const maxRecent = 10_000;
 /** Finds repeated page tokens: cycles up to 10,000 pages immediately, others by Brent's method. */
 export class SeenTokens {
   readonly #recent = new Set<string>();
-  /** Compared with later tokens; replaced at each power of two. */
+  /** The token that later tokens are compared with. It is replaced at each power of two. */
   #anchor: string | undefined;
   #count = 0;
   #next = 1;

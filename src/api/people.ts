@@ -8,7 +8,7 @@ import { shell, flags } from "../next-step.ts";
 
 export interface PeopleSearch {
   readonly text?: string;
-  /** Replace `text`, unless empty. */
+  /** Parameters that replace `text`, unless they are empty. */
   readonly params?: readonly Pair[];
 }
 

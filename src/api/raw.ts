@@ -6,7 +6,7 @@ import { type Advice, flags, shortFlags } from "../next-step.ts";
 
 export interface RawRequest {
   readonly method: CallRequest["method"];
-  /** From /v1, /v1-reference or /api/v1 on, with the query. */
+  /** The path from /v1, /v1-reference or /api/v1 on, with the query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
@@ -20,7 +20,7 @@ export interface RawAnswer {
 }
 
 export interface Raw {
-  /** One attempt; any success status and body. @throws Failure `usage` from `checkRaw` */
+  /** Makes one attempt, and accepts any success status and body. @throws Failure `usage` from `checkRaw` */
   send(request: RawRequest): Promise<Attempt<RawAnswer>>;
 }
 
@@ -80,7 +80,7 @@ function contractOf(path: string): "v1" | "legacy" {
   return match[1] === "api/v1" ? "legacy" : "v1";
 }
 
-/** Creates OAuth clients, in any spelling that the service may accept. */
+/** True for the path that creates OAuth clients, in any spelling that the service may accept. */
 function createsClient(path: string): boolean {
   const pathname = path.split("?", 1)[0]!;
   const plain = pathname.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -72,7 +72,7 @@ function authorization(prepare: () => Promise<Prepared>): Authorization {
   let source: TokenSource | undefined;
   return {
     async header() {
-      // The next request tries again.
+      // After a failure, the next request tries again.
       pending ??= prepare().catch((error: unknown) => {
         pending = undefined;
         throw error;
@@ -139,7 +139,7 @@ interface TokenSource {
   drop(): boolean;
 }
 
-/** One exchange at a time. The token stays in memory. */
+/** Makes one exchange at a time, and keeps the token only in memory. */
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;
   let pending: Promise<BearerToken> | undefined;

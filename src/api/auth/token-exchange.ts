@@ -14,7 +14,7 @@ export interface Tokens {
     client: ClientProof & {
       readonly clientId: string;
       readonly at?: TokenEndpoint;
-      /** Default: the profile's. */
+      /** By default, the profile's scopes. */
       readonly scopes?: readonly string[] | undefined;
     },
   ): Promise<Attempt<TokenGrant> | undefined>;
@@ -251,7 +251,7 @@ async function readMetadata(
   let address = "";
   await oauth.discoveryRequest(new URL(issuer), {
     algorithm,
-    // The transport decides.
+    // The transport decides whether plain http is allowed.
     [oauth.allowInsecureRequests]: true,
     async [oauth.customFetch](url: string) {
       address = url;

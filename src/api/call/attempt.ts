@@ -85,7 +85,7 @@ export interface FailureContext {
   readonly step?: NextStep;
 }
 
-/** An `answered` attempt is a caller's bug: `failed`. */
+/** An `answered` attempt is a bug of the caller, and gives a failure of the kind `failed`. */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
   if (attempt.kind === "refused") return refusalFailure(attempt, context);
   if (attempt.kind === "unknown") return unknownFailure(attempt, context);
@@ -196,7 +196,7 @@ function notFound(resource: Resource | undefined): Refusal {
   return ["not_found", "not found", { hint, nextCommand: resource && commandAfterNotFound[resource] }];
 }
 
-/** Documented for OAuth clients (§4.2), not for access keys (§3.2). */
+/** A 409 is documented for OAuth clients (§4.2), not for access keys (§3.2). */
 function conflict(resource: Resource | undefined): Refusal {
   const ofAccount: NextStep = {
     hint: "Check the service account's status and permissions, and its limit of 20 clients: another idempotency key does not free a slot.",

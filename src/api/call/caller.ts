@@ -58,7 +58,7 @@ export interface CallRequest {
   readonly body?: string | Buffer;
   /** Other statuses below 300 break the contract. */
   readonly success: readonly number[];
-  /** Allows `maxPageBytes`. */
+  /** True if the response may have up to `maxPageBytes`. */
   readonly page?: boolean;
   /** The secret to salvage from an invalid response. */
   readonly secretField?: "client_secret" | "secret";
@@ -81,7 +81,7 @@ export class Caller {
   }
 
   /**
-   * One attempt, except that a read with a refused, cached token is sent again with a new token.
+   * Makes one attempt, except that a read with a refused, cached token is sent again with a new token.
    * @param read throws `BrokenBody` if the response breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
@@ -98,7 +98,7 @@ export class Caller {
       onExchange?.(exchange);
       const attempt = toAttempt(exchange, reading);
       if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
-      // It may expire between two pages.
+      // A cached token may expire between two pages.
       const isStale = authorization.dropToken();
       const isRead = request.method === "GET" || request.method === "HEAD";
       if (isAgain || !isStale || !isRead || request.signal?.aborted) return attempt;

@@ -5,13 +5,13 @@ import type { NextStep } from "../../next-step.ts";
 
 /** Longest wait before the second attempt; it doubles each time. */
 const firstCapMs = 500;
-/** Maximum, unless `Retry-After` is longer. */
+/** The longest wait, unless `Retry-After` is longer. */
 const capMs = 30_000;
 
 export interface RetryState {
   readonly attempt: number;
   readonly elapsedMs: number;
-  /** For all retries; 0 means one attempt. */
+  /** The time for all retries; 0 means one attempt. */
   readonly retryForMs: number;
   readonly retryAfterSeconds?: number;
   readonly random: () => number;
@@ -138,7 +138,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return at === undefined ? undefined : Math.max(0, Math.ceil((at - nowMs) / 1000));
 }
 
-/** Stricter than `Date.parse`, and checks the weekday. @returns milliseconds since 1970; undefined for other texts */
+/** Reads only HTTP dates, with the right weekday. @returns milliseconds since 1970; undefined for other texts */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const parts = dateForms.find((form) => form.test(value))?.exec(value)?.groups;
   if (!parts) return undefined;

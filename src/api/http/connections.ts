@@ -20,7 +20,7 @@ export interface ConnectionSettings {
 
 type Connector = buildConnector.connector;
 
-/** Without undici's time limits, because the transport has one. */
+/** undici's time limits are off, because the transport has its own limit. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
 /** Carries one request at a time to one origin. If the peer closed the connection, undici reconnects. */
@@ -46,7 +46,7 @@ export class Connection {
     this.#dispatcher = new EnvHttpProxyAgent({
       ...clientOptions,
       connect,
-      // If absent, undici reads it from the environment.
+      // If `httpProxy` is absent, undici reads it from the environment.
       httpProxy: "",
       httpsProxy: proxy.httpsProxy,
       noProxy: proxy.noProxy ?? "",
@@ -182,7 +182,7 @@ export class ByteBuffer {
 
 /** Silence after which integ stops reading a response that undici refused. */
 const silenceMs = 1000;
-/** Interim responses (1xx except 101) without a final one. */
+/** Matches interim responses (1xx except 101) without a final response. */
 const interim = /^(?:HTTP\/1\.[01] 1(?!01)\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+$/;
 const longestInterim = 4096;
 
@@ -226,7 +226,7 @@ export class Recording {
     return stream;
   }
 
-  /** Waits for the connection's end or silence; after interim responses alone, for its end. */
+  /** Waits until the connection ends or is silent. While only interim responses have arrived, silence is not enough. */
   async waitForRest(): Promise<void> {
     for (let before = -1; !this.#isOver && (before < this.#bytes.length || this.#isInterim()); ) {
       before = this.#bytes.length;

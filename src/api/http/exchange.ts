@@ -1,4 +1,4 @@
-// One HTTP exchange, and messages for errors of Node and undici.
+// Types and checks of one HTTP exchange, and messages for errors of Node and undici.
 import type { Advice } from "../../next-step.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 
@@ -12,9 +12,9 @@ export interface ExchangeRequest {
   readonly body?: string | Buffer;
   /** Limit of a success's decoded body, in bytes. Default: `maxBodyBytes`, which also limits other responses. */
   readonly maxBytes?: number;
-  /** Replaces the transport's, so that the caller decides about interruptions. */
+  /** Replaces the transport's signal, so that the caller decides about interruptions. */
   readonly signal?: AbortSignal;
-  /** Besides `Authorization`; masked in errors. */
+  /** Secrets besides `Authorization` that errors must mask. */
   readonly secrets?: readonly string[];
 }
 
@@ -28,9 +28,9 @@ export type Exchange =
   | (NetworkError & {
       readonly kind: "broken";
       readonly sent: boolean;
-      /** After a complete head. The body may be cut or encoded, and have a secret. */
+      /** Set after a complete head. The body may be cut or encoded, and may contain a secret. */
       readonly partial?: Head & { readonly body: Buffer };
-      /** All bytes of a change's response with framing. May have a secret. */
+      /** All bytes of a change's response, with their framing. They may contain a secret. */
       readonly received?: Buffer;
     });
 
@@ -42,7 +42,7 @@ export interface Head {
   readonly headers: Headers;
 }
 
-/** In lower case, without a prototype. Repeated headers are joined by `, ` (RFC 9110 §5.3). */
+/** Names are in lower case; the object has no prototype. Repeated headers are joined by `, ` (RFC 9110 §5.3). */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 const mebibyte = 1024 * 1024;
@@ -74,14 +74,14 @@ export type NetworkErrorReason =
 
 export interface NetworkError {
   readonly reason: NetworkErrorReason;
-  /** Ends a sentence, without a full stop or secret. */
+  /** Words for the end of a sentence, without a full stop or a secret. */
   readonly detail: string;
   /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
   readonly temporary?: boolean;
   readonly hint?: Advice;
 }
 
-/** Nothing was sent. Hides the cause's code, because undici reconnects forever after some. */
+/** Means that nothing was sent. Hides the cause's code, because undici reconnects forever after some codes. */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   readonly stage: "direct" | "proxy";
@@ -108,7 +108,7 @@ function connectError({ cause, stage }: NoConnection): NetworkError {
   return { reason: "refused", detail: code === "ECONNREFUSED" ? words : `no connection: ${words}` };
 }
 
-/** Only the message has the proxy's status. */
+/** undici shows the proxy's status only in the message. */
 function proxyError(message: string): NetworkError {
   const status = /^Proxy response \((\d{3})\)/.exec(message)?.[1];
   if (status === "407")
@@ -166,12 +166,12 @@ function isTls(code: string): boolean {
 function messageOf(error: unknown): string {
   const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
   const text = first instanceof Error ? first.message : String(first);
-  // Thread, code, library, function, reason, place.
+  // OpenSSL's text names the thread, code, library, function, reason and place.
   const words = /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+)/.exec(text)?.[1] ?? text;
   return words.split("\n")[0]!.trim().replace(/\.$/, "").slice(0, 200) || codeOf(error);
 }
 
-/** Set by the transport only: a second `host` would name another origin. */
+/** Only the transport sets these headers: a second `host` would name another origin. */
 const ownHeaders = new Set([
   "connection",
   "content-length",

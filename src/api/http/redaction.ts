@@ -2,7 +2,7 @@
 import type { Exchange, ExchangeRequest, Head } from "./exchange.ts";
 
 const mask = "[secret]";
-/** Shorter texts could occur anywhere. */
+/** Shorter secrets are not masked, because they could occur anywhere in a response. */
 const shortestSecret = 8;
 
 export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "secrets">, exchange: Exchange): Exchange {

@@ -1,4 +1,4 @@
-// One HTTP exchange over undici (§5.1) with size limits and one deadline. Records whether the request was sent.
+// Makes one HTTP exchange over undici (§5.1) with size limits and a deadline, and records whether the request was sent.
 import type { Dispatcher } from "undici";
 import { type Connection, ConnectionPool, type ConnectionSettings, ByteBuffer, Recording } from "./connections.ts";
 import {
@@ -17,14 +17,14 @@ import { withoutEchoes } from "./redaction.ts";
 
 export interface TransportOptions extends ConnectionSettings {
   readonly locate: (baseUrl: string) => string | Promise<string>;
-  /** From connecting to the last byte. */
+  /** The time from connecting to the last byte of the response. */
   readonly timeoutMs: number;
   /** An abort interrupts running exchanges and prevents new ones. */
   readonly signal: AbortSignal;
   readonly userAgent: string;
-  /** Required for a change: afterwards, another process may continue the work. */
+  /** Required for a change: when the leases end, another process may continue the work. */
   readonly leases?: {
-    /** Makes them outlast one request. @throws Failure if another process has one; nothing is sent */
+    /** Extends the leases beyond one request. @throws Failure, before sending, if another process has one */
     extend(): Promise<void>;
     /** Called when the connection is open, before the request. */
     areHeld(): boolean;
@@ -139,19 +139,19 @@ const quietTurns = 2;
 /** Limit for reading data that arrived before the deadline, in ms. */
 const maxReadMs = 1000;
 
-/** For one response. Ends exactly once, and ignores later events. */
+/** Receives one response. A reception ends exactly once, and ignores later events. */
 class Reception implements Dispatcher.DispatchHandler {
   readonly exchange: Promise<Exchange>;
-  /** The connection has the request. */
+  /** True once the connection has the request. */
   sent = false;
-  /** The server closed a kept-alive connection before it read the request. */
+  /** True if the server closed a kept-alive connection before it read the request. */
   wasStale = false;
   #resolve!: (exchange: Exchange) => void;
   #hasEnded = false;
   #head: Head | undefined;
   readonly #body = new ByteBuffer();
   #most = maxBodyBytes;
-  /** Heads and chunks. */
+  /** Number of received heads and chunks. */
   #events = 0;
   #bytesBefore = 0;
   readonly #request: ExchangeRequest;
@@ -163,7 +163,7 @@ class Reception implements Dispatcher.DispatchHandler {
     this.exchange = new Promise((resolve) => (this.#resolve = resolve));
   }
 
-  /** The connection is open, and the request unwritten. */
+  /** undici calls this when the connection is open and the request is not written yet. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { leases, connection } = this.#parts;
     if (isChange(this.#request) && leases?.areHeld() === false)
@@ -225,7 +225,7 @@ class Reception implements Dispatcher.DispatchHandler {
 
   #end(exchange: Exchange): void {
     this.#hasEnded = true;
-    // Only the first call counts.
+    // A promise resolves only once, so later calls have no effect.
     this.#resolve(exchange);
   }
 }

@@ -1,6 +1,6 @@
 // Reads ISO 8601 times, dates (§2.4, §9.1) and durations.
 
-/** Unlike `Date.parse`, which reads 30 February as 2 March. */
+/** Refuses 30 February, which `Date.parse` reads as 2 March. */
 export function isDate(text: string): boolean {
   const form = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.exec(text);
   return form !== null && Number(form[3]) <= new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate();
@@ -11,7 +11,7 @@ export function isTime(text: string): boolean {
   return form !== null && isDate(form[1]!) && !Number.isNaN(Date.parse(text));
 }
 
-/** As the service writes times: UTC with milliseconds. Other texts stay unchanged. */
+/** @returns the time as the service writes times: UTC with milliseconds. Other texts stay unchanged. */
 export function fullTime(text: string): string {
   return isTime(text) ? new Date(text).toISOString() : text;
 }
@@ -25,12 +25,12 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 const simple = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;
-/** Without years and months, whose length varies. */
+/** Matches durations without years and months, whose length varies. */
 const iso =
   /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const longestMs = 100 * 365 * 86_400_000;
 
-/** Such as `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds. @returns whole ms, up to a hundred years, or undefined */
+/** Reads `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds. @returns whole ms, up to a hundred years */
 export function durationMs(text: string): number | undefined {
   const ms = simpleMs(text.trim().toLowerCase()) ?? isoMs(text.trim().toUpperCase());
   return ms === undefined || !(ms <= longestMs) ? undefined : Math.round(ms);

@@ -11,7 +11,7 @@ export class Source {
     this.bytes = bytes;
   }
 
-  /** Strings have only printable ASCII without escapes. */
+  /** True if strings contain only printable ASCII without escapes. */
   get isPlain(): boolean {
     const { bytes } = this;
     return (this.#isPlain ??= isAscii(bytes) && !bytes.includes(backslash) && !bytes.includes(0x7f));
@@ -21,13 +21,13 @@ export class Source {
     return (this.#text ??= isAscii(this.bytes) ? this.bytes.toString("latin1") : "");
   }
 
-  /** May keep the whole body in memory; use {@link JsonText.value} for longer. */
+  /** The string may keep the whole body in memory. For a longer use, call {@link JsonText.value}. */
   cut(start: number, end: number): string {
     const { text } = this;
     return text === "" ? this.bytes.toString("utf8", start, end) : text.slice(start, end);
   }
 
-  /** From the opening quote to after the closing quote. */
+  /** @param start of the opening quote. @param end after the closing quote */
   string(start: number, end: number): string {
     const text = this.cut(start + 1, end - 1);
     return !this.isPlain && text.includes("\\") ? String(JSON.parse(`"${text}"`)) : text;
@@ -81,7 +81,7 @@ export class JsonText {
     return this.source.cut(this.start, this.end);
   }
 
-  /** Without `__proto__` keys. Large numbers lose digits. */
+  /** The parsed value without `__proto__` keys. Large numbers lose digits. */
   get value(): unknown {
     return parseText(this.text);
   }
@@ -142,7 +142,7 @@ export class JsonText {
     return this.isCompact ? this.text : this.#laidOut({ indent: 0, level: 0 });
   }
 
-  /** Two spaces per level; tokens are unchanged. @param level extra indentation of all lines but the first */
+  /** Indents by two spaces per level, with unchanged tokens. @param level extra indentation after the first line */
   indented(level = 0): string {
     return this.#laidOut({ indent: 2, level });
   }
@@ -234,7 +234,7 @@ export class Parts {
     return bytes[at] === closeBrace && at + 1 === end ? places : undefined;
   }
 
-  /** Brace or comma, name and colon. */
+  /** @returns the text before each value: a brace or comma, the name and a colon */
   #headsOf(): string[] {
     const { source, start } = this.#object;
     const places = this.#places;
@@ -242,7 +242,7 @@ export class Parts {
   }
 }
 
-/** Shorter texts could occur anywhere. */
+/** Shorter secrets are not masked, because they could occur anywhere in a text. */
 const shortestSecret = 8;
 
 function withoutSecrets(json: string, secrets: readonly string[]): string {
@@ -256,7 +256,7 @@ function withoutSecrets(json: string, secrets: readonly string[]): string {
 
 export const maxNesting = 200;
 
-/** The attempt is `unknown`. */
+/** The body breaks the contract, so the attempt is `unknown`. */
 export class BrokenBody extends Error {
   override readonly name = "BrokenBody";
   readonly reason: "malformed" | "too_large";
@@ -278,9 +278,9 @@ export function parseJson(body: Buffer): JsonBody {
   return { text, value: parseText(text) };
 }
 
-/** For checked JSON; omits `__proto__` keys. */
+/** Parses checked JSON, and omits `__proto__` keys. */
 function parseText(text: string): unknown {
-  // Perhaps with escapes.
+  // Escapes can spell `__proto__` too.
   if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);
   return JSON.parse(text);
 }

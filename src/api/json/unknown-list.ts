@@ -10,11 +10,11 @@ export interface Rows {
   readonly rows: readonly Row[];
   /** Name of the member that contains the rows; undefined if the body itself is the array. */
   readonly wrappedIn: string | undefined;
-  /** The response hints at more rows, by undocumented fields. */
+  /** True if undocumented fields of the response hint at more rows. */
   readonly saysMore: boolean;
 }
 
-/** The likeliest first. */
+/** Usual names of the member that contains the rows, the likeliest first. */
 const usualNames = ["data", "items", "results", "rows", "records"];
 
 /**
