@@ -7,18 +7,18 @@ import { isolated, shortened, visibleJson, visibleLines, visibleText } from "./v
 
 export interface FailureStyle {
   readonly format: string;
-  /** As in chalk; true is level 1. */
+  /** The color level as in chalk; true is level 1. */
   readonly color: boolean | number;
   readonly exitCode: number;
   /** Words after `integ`, for a next step that repeats the command. */
   readonly typed?: readonly string[];
-  /** Columns of the terminal; undefined: no wrapping. */
+  /** Columns of the terminal; undefined prevents wrapping. */
   readonly width?: number | undefined;
 }
 
 const maxTextLength = 2000;
 
-/** `json` and `ndjson` get an object on one line, others what happened, what it means, what to type next, and where. */
+/** JSON formats print an object on one line. Others print what happened, its meaning, the next step, and where. */
 export function renderFailure(failure: Failure, style: FailureStyle): string {
   return style.format === "json" || style.format === "ndjson" ? asJson(failure, style) : asText(failure, style);
 }
@@ -58,7 +58,7 @@ function asText(failure: Failure, style: FailureStyle): string {
   if (hint !== undefined) lines.push(wrap(`Fix: ${linesOf(hint).join(" ")}`, "  ").replace("Fix:", paint.bold("Fix:")));
   const next = nextCommand && commandAfter(nextCommand, style.typed ?? []);
   const command = next && visibleText(next);
-  // Neither wrapped nor cut, for pasting.
+  // The command is neither wrapped nor cut, so that users can paste it.
   if (command !== undefined) lines.push(`  ${paint.bold("Next:")} ${command}`);
   if (problem?.doc_url !== undefined) lines.push(`  ${paint.bold("See:")} ${oneLine(problem.doc_url)}`);
   lines.push(...whereLines(failure, { ...style, command }).map((line) => `  ${paint.dim(line)}`));

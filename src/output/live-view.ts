@@ -21,7 +21,7 @@ export class LiveLine implements LiveText {
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
   #drawn: string | undefined;
-  /** Started when no other was running; kept until all have ended. */
+  /** The operation that started when no other was running; kept until all operations have ended. */
   #first: object | undefined;
 
   readonly #terminal: Terminal;
@@ -61,7 +61,7 @@ export class LiveLine implements LiveText {
   #wait(first: object): void {
     this.#terminal.live = this;
     this.#first = first;
-    // Must not keep a finished command running.
+    // The timer must not keep a finished command running.
     this.#timer = setTimeout(() => void this.#show(first), drawDelayMs).unref();
   }
 
@@ -120,7 +120,7 @@ export interface LiveTable {
   done(): void;
 }
 
-/** Not `waiting`, which is the state of a rotation in its overlap. */
+/** The word `waiting` would be wrong: it is the state of a rotation in its overlap. */
 const notStarted = "not started";
 /** Screen lines that the table leaves free. */
 const freeLines = 6;
@@ -172,7 +172,7 @@ class DrawnTable implements LiveTable {
     return `${this.#title}: ${all.filter(({ isDone }) => isDone).length} of ${all.length} finished`;
   }
 
-  /** In this order: running, finished (latest first), not started. Items without space are counted. */
+  /** @returns rows in this order: running, finished (latest first), not started. Items without space are counted. */
   #lines(room: number): string[] {
     const all = [...this.#states].map(([item, { state, isDone }]) => ({ item: visibleText(item), state, isDone }));
     const running = all.filter(({ isDone, state }) => !isDone && state !== notStarted);
@@ -316,9 +316,9 @@ function logged(note: (text: string) => void, elapsed: () => number): Progress {
 
 interface PrintedProgress {
   readonly label: string;
-  /** Such as `09:28:31`. */
+  /** The time when the work started, such as `09:28:31`. */
   readonly since: string;
-  /** A wait prints its own line. */
+  /** True while a wait prints its own line. */
   readonly isSilent: () => boolean;
 }
 

@@ -112,7 +112,7 @@ export class OutFile implements Sink {
   #open(): number {
     if (this.#fd !== undefined) return this.#fd;
     const { force, identity, from } = this.#options;
-    // Before the file is created or truncated, so that `--resume` works after any later crash.
+    // The resume point precedes the creation or truncation of the file, so that `--resume` works after any later crash.
     if (this.before === undefined)
       writeResumePoint(
         this.path,
@@ -131,7 +131,7 @@ export class OutFile implements Sink {
     try {
       return openSync(this.path, how, 0o600);
     } catch (error) {
-      // Nothing to resume.
+      // The file could not be opened, so there is nothing to resume.
       if (this.before === undefined) removeFile(resumePointPath(this.path));
       throw error;
     }
@@ -297,7 +297,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Atomic, and both versions are valid. */
+/** Writes atomically: after a crash, either the old or the new resume point is there, and both are valid. */
 function writeResumePoint(
   path: string,
   point: IdentifiedPoint,

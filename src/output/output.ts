@@ -32,7 +32,7 @@ export interface PageLine {
   readonly lead?: string;
   readonly text: string;
   readonly margin: number;
-  /** Do not wrap: laid out already, or a command. */
+  /** True if the line must not wrap, because it is laid out already or is a command. */
   readonly isWhole?: boolean;
 }
 
@@ -67,7 +67,7 @@ export interface Output extends Questions {
   readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly hasRelativeTimes: boolean;
-  /** Such as `in 36 hours (23 Nov 09:28)`, or `at <iso>` without relative times. */
+  /** @returns a text such as `in 36 hours (23 Nov 09:28)`, or `at <iso>` without relative times */
   when(iso: string): string;
   /** True if a person reads the result as a table whose columns integ chose. */
   readonly isTable: boolean;
@@ -87,9 +87,9 @@ export interface Output extends Questions {
   report(view: ListView): Report;
   /** Checks a list's file without writing. @throws Failure `usage` if it exists or belongs to another list */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
-  /** Readable for the user only; named once it is complete and synced. */
+  /** Writes a file that only the user can read. It gets its name once it is complete and synced. */
   newFile(path: string, pieces: AsyncIterable<string> | Iterable<string>): Promise<void>;
-  /** Atomic; other users may read the file. @throws Failure if it cannot be written; the previous file stays */
+  /** Replaces a file atomically; other users may read it. @throws Failure if the write fails; the old file stays */
   replacedFile(path: string, text: string): Promise<void>;
   /** Escapes at a terminal. The service's text must first pass through `visibleText`. */
   text(text: string): Promise<void>;
@@ -146,7 +146,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
     async ask(question, how) {
       const answer = await (await asking()).ask(question, how);
       if (!how?.hidden) return remember(how?.flag, answer);
-      // Its option reads a secret from standard input.
+      // The option for a hidden answer reads the secret from standard input.
       answered.push(...(how.flag?.split(" ").slice(0, 1) ?? []));
       return answer;
     },
@@ -160,7 +160,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
-  // The next program's rows may reach the same terminal.
+  // In a pipe, the next program may write to the same terminal.
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain && !terminal.isPiped;
   const tell = (text: string): void => terminal.writeErr(isolated(text, terminal.isTTY.stderr));
   const say = (label: string, text: string): void => tell(message(label, { text, width: terminal.errWidth }));
@@ -327,7 +327,7 @@ async function printDocument(text: string, { format, target, terminal, isRead }:
 interface ListOptions {
   readonly format: Format;
   readonly target: ListTarget;
-  /** For a read: an unknown field of `--fields` prevents the output. */
+  /** True for a read: an unknown field of `--fields` prevents the output. */
   readonly isRead?: boolean;
   /** Absent for a file, whose size the command reports. */
   readonly reportEmpty?: (text: string) => void;
@@ -448,7 +448,7 @@ function targetOf(target: ListTarget, columns: readonly Column[]): ListTarget {
   return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }
 
-/** Like a pipe: not fitted or colored. */
+/** A file gets the same output as a pipe: not fitted or colored. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
   return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, color: 0 };
 }

@@ -10,7 +10,7 @@ const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["year", 365 * day, Infinity],
 ];
 
-/** Of the longest in this century, such as `in 119 minutes`. */
+/** The width of the longest text in this century, such as `in 119 minutes`. */
 export const relativeTimeWidth = 14;
 
 /** Rounds down, such as `3 days ago`, `in 2 hours` or `just now`. Other texts than ISO 8601 stay unchanged. */

@@ -42,9 +42,9 @@ export class BrokenPipe extends Error {
 
 /** Text on the terminal's last line, to erase before other output. */
 export interface LiveText {
-  /** It may be drawn again. */
+  /** Erases the text, which may be drawn again. */
   clear(): void;
-  /** For good. */
+  /** Erases the text for good. */
   close(): void;
 }
 
@@ -67,10 +67,10 @@ export class Terminal {
   readonly #facts: TerminalFacts;
   #stdin: InputStream | undefined;
   #outError: unknown;
-  /** The next output starts the pager. */
+  /** True if the next output starts the pager. */
   #isPaged = false;
   #pager: Pager | undefined;
-  /** Stderr while the pager has the screen. */
+  /** Output to stderr while the pager has the screen. */
   #delayed = "";
   /** Copy of the pager's input, up to a limit, to print if the pager fails. */
   #paged = "";
@@ -111,14 +111,14 @@ export class Terminal {
     return columns > 0 ? columns : 80;
   }
 
-  /** Columns of stderr's terminal; undefined: no wrapping. */
+  /** Columns of stderr's terminal; undefined prevents wrapping. */
   get errWidth(): number | undefined {
     return this.isTTY.stderr && (this.stderr.columns ?? 0) > 0 ? this.stderr.columns : undefined;
   }
 
   /**
-   * Print lines instead of redrawing stderr: the terminal cannot move its cursor, is too narrow, or has no colors, which suggests a
-   * screen reader.
+   * True if integ prints lines instead of redrawing stderr: the terminal cannot move its cursor, is too narrow, or has
+   * no colors, which suggests a screen reader.
    */
   get isPlain(): boolean {
     const { columns = narrowest } = this.stderr;
@@ -144,7 +144,7 @@ export class Terminal {
     try {
       if (this.#outError !== undefined) throw this.#outError;
       if (this.#pager !== undefined) {
-        // Nothing may be drawn over the pager.
+        // No live text may be drawn over the pager.
         this.midLine = true;
         if (this.#paged.length < maxRepeated) this.#paged += data.toString();
         await this.#pager.write(data).catch(async (error: unknown) => {
@@ -271,7 +271,7 @@ function writeFailure(error: unknown): Error {
   });
 }
 
-/** No color, 16 colors, 256 colors, true color. */
+/** The levels mean no color, 16 colors, 256 colors and true color. */
 export type ColorLevel = 0 | 1 | 2 | 3;
 
 export interface ColorFacts {

@@ -22,7 +22,7 @@ export async function unicodeWidth(): Promise<DisplayWidth> {
   return { of, fit };
 }
 
-/** By code unit: 0 is not measured; 1 and 2 are columns; 3 depends on neighbors or must be escaped. */
+/** Widths by code unit: 0 is not measured; 1 and 2 are columns; 3 depends on neighbors or must be escaped. */
 const widths = new Uint8Array(65_536);
 const [narrow, wide, other] = [1, 2, 3] as const;
 

@@ -8,18 +8,19 @@ function unsafeCharacters(): RegExp {
 }
 
 const plain = /^[\x20-\x7e]*$/;
-/** JSON escapes nothing in such a text. */
+/** Matches texts in which JSON escapes nothing. */
 const unescaped = /^[ !#-[\]-~]*$/;
 
 /**
- * One line: invisible characters, controls and line breaks become a form such as `\u{1b}`. Escaping twice changes nothing.
+ * @returns one line, in which invisible characters, controls and line breaks have a form such as `\u{1b}`. Escaping
+ * twice changes nothing.
  */
 export function visibleText(text: string): string {
   return plain.test(text) ? text : text.replace(unsafeCharacters(), spell);
 }
 
 const letters = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]+";
-/** Commands with a quoted word, which users copy, and right-to-left words with a sign between them. */
+/** Matches commands with a quoted word, which users copy, and right-to-left words with a sign between them. */
 const rightToLeft = new RegExp(`integ (?:[^'\\n]*'[^'\\n]*')+|${letters}(?:[ .,"_-]?${letters})*`, "gu");
 
 /** Isolates right-to-left names in visible text, so that a terminal does not reorder the text around them. */
@@ -31,7 +32,7 @@ export function isolated(text: string, isTerminal = true): string {
 
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g;
 
-/** Exact enough to wrap a text. Most surrogate pairs are two columns wide. */
+/** A width that is exact enough to wrap a text. Most surrogate pairs are two columns wide. */
 export function roughWidth(text: string): number {
   return plain.test(text) ? text.length : text.length + (text.match(wide)?.length ?? 0);
 }
@@ -56,7 +57,7 @@ export function visibleYaml(text: string): string {
   );
 }
 
-/** At most `limit` UTF-16 code units, with `…` at a cut. */
+/** @returns at most `limit` UTF-16 code units, with `…` at a cut */
 export function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const cut = text.slice(0, limit - 1);

@@ -11,7 +11,7 @@ export interface Choice {
 
 export interface PickList {
   readonly question: string;
-  /** Not empty; the likeliest first. */
+  /** At least one choice, the likeliest first. */
   readonly choices: readonly Choice[];
   /** Label of a last row for entering another value; absent if the choices are complete. */
   readonly other?: string;
@@ -28,7 +28,7 @@ const searchMinimum = 11;
 const rowsShown = 10;
 /** A longer label would fill the screen. */
 const maxLabelLength = 200;
-/** Cannot collide with the keys of choices, which are numbers. */
+/** This key cannot collide with the keys of choices, which are numbers. */
 const otherKey = "other";
 
 interface Option {
@@ -122,7 +122,7 @@ function fits(
   return value === otherKey || `${label} ${hint}`.toLowerCase().includes(searchText);
 }
 
-/** For Enter if no choice matches the search. */
+/** @returns the message for Enter if no choice matches the search */
 function noMatchMessage(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }

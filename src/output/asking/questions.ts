@@ -22,9 +22,9 @@ export interface PickOptions {
 }
 
 export interface Questions {
-  /** Stdin and stderr are terminals, without `--no-input` and outside CI. */
+  /** True if stdin and stderr are terminals, without `--no-input` and outside CI. */
   readonly interactive: boolean;
-  /** Stdout is a terminal, where the user reads the result. */
+  /** True if stdout is a terminal, where the user reads the result. */
   readonly isScreen: boolean;
   /** Command-line words that repeat the answers so far; a hidden answer contributes only its flag. */
   readonly answered: readonly string[];

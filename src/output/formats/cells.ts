@@ -40,7 +40,7 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
   }
   return fields.map((field) => {
     const documented = columns.find((column) => column.path === field.steps.join("."));
-    // Under the requested name, as programs expect.
+    // Programs expect the column under the requested name.
     return { ...withKind({ ...(documented ?? { path: field.name, heading: field.name }), field }), path: field.name };
   });
 }

@@ -57,7 +57,7 @@ export const csv: Formatter = {
   list: csvList,
 };
 
-/** Has a header even without rows. One note names fields without a column. */
+/** The list has a header even without rows. One note names fields without a column. */
 function csvList(view: ListView, target: ListTarget): PageWriter {
   const columns = cellColumns(view.columns, target.fields);
   const chosen = new ChosenFields(target.fields);
@@ -73,7 +73,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
   return {
     async page(page) {
-      // With the first row, so that a run resumed after zero rows writes the header too.
+      // The header is written with the first row, so that a run resumed after zero rows writes it too.
       if (page.length === 0) return;
       let text = header;
       for (const row of page) {

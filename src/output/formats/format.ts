@@ -29,14 +29,14 @@ export interface ListView {
   readonly columns: readonly Column[];
   /** Documented fields without a column; `--fields` accepts them. */
   readonly extraColumns?: readonly Column[];
-  /** The first page has all rows: a terminal omits columns with equal values. */
+  /** True if the first page has all rows: then a terminal omits columns with equal values. */
   readonly isWhole?: boolean;
   /** Name of one row, such as `entity`. */
   readonly singular: string;
   readonly plural: string;
-  /** For an empty list; default: a text such as `No entities.` */
+  /** The text for an empty list; by default, a text such as `No entities.` */
   readonly empty?: string;
-  /** By the service's clock, for expiries; default: this machine's. */
+  /** The service's time for expiries; by default, this machine's time. */
   readonly nowMs?: number;
 }
 
@@ -72,7 +72,7 @@ export interface Report {
 }
 
 export interface ResourceView {
-  /** At a terminal. */
+  /** The title above the fields, at a terminal and in HTML. */
   readonly title?: string;
   readonly columns: readonly Column[];
   /** Top-level fields to print as null. */
@@ -80,7 +80,7 @@ export interface ResourceView {
   /** Top-level field with a one-time secret; a note says that it is shown once. */
   readonly secretField?: string;
   readonly omitsEmpty?: boolean;
-  /** Refuse unknown `--fields`. Absent after a change, whose result must be printed. */
+  /** True if unknown `--fields` are refused. Absent after a change, whose result must be printed. */
   readonly isRead?: boolean;
   readonly nowMs?: number;
 }
@@ -91,14 +91,14 @@ export interface Sink {
 
 export interface ListTarget {
   readonly sink: Sink;
-  /** Text is indented, fitted and colored, and invisible characters are escaped. */
+  /** True if text is indented, fitted and colored, and invisible characters are escaped. */
   readonly isTerminal: boolean;
   readonly hasRelativeTimes: boolean;
   readonly width: number;
   readonly color: 0 | 1 | 2 | 3;
   readonly now: () => number;
   readonly version: string;
-  /** In order; default: all fields. */
+  /** The requested fields in order; by default, all fields. */
   readonly fields?: readonly FieldPath[];
   /** Rows that an earlier run wrote to the same file. */
   readonly rowsBefore?: number;

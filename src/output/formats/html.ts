@@ -113,7 +113,7 @@ interface Lifetime {
 
 const colors = { valid: "#2e6f40", "without an expiry": "#8a6d00", expired: "#b3261e", "not active": "#8c8c8c" };
 
-// Colored characters, because browsers do not print backgrounds.
+// The legend has colored characters, because browsers do not print backgrounds.
 const legend = `<p>${Object.entries(colors)
   .map(([words, color]) => `<b style="color:${color}">■</b> ${words}`)
   .join(" &nbsp; ")}</p>`;
@@ -135,7 +135,7 @@ function lifetimesIn(row: JsonText): Lifetime[] {
   return hasNone ? [] : [{ name: text("name") || text("id"), status: text("status"), from, until }];
 }
 
-/** From creation to expiry, else to the right edge. */
+/** Draws a bar from each credential's creation to its expiry, or without an expiry to the right edge. */
 function timeline(lifetimes: readonly Lifetime[], nowMs: number): string {
   if (lifetimes.length === 0) return "";
   const first = Math.min(...lifetimes.map(({ from }) => from), nowMs);

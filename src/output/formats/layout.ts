@@ -20,7 +20,7 @@ export type Layout =
     }
   | { readonly kind: "blocks" };
 
-/** For text columns with longer texts. */
+/** The least width of a text column with longer texts. */
 export const narrowest = 16;
 
 /** A narrower sentence is harder to read than a block. */
@@ -77,7 +77,7 @@ function total(widths: readonly number[]): number {
 }
 
 export interface Wrapping {
-  /** Columns; undefined: no wrapping. */
+  /** Width in columns; undefined prevents wrapping. */
   readonly width?: number | undefined;
   readonly margin?: string;
 }

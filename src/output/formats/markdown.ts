@@ -54,7 +54,7 @@ function line(texts: readonly string[]): string {
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;" };
 
 function escaped(text: string): string {
-  // In a single pass: the entity of `@` contains `#`.
+  // One pass replaces all signs, because the entity of `@` contains `#`.
   return text.replaceAll(/[&<>@\\`*_[\]|~!#]/g, (sign) => entities[sign] ?? `\\${sign}`);
 }
 

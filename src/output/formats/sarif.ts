@@ -70,7 +70,7 @@ function resultOf(row: JsonText) {
         logicalLocations: [{ name: about, kind: "resource" }],
       },
     ],
-    // Else code scanning computes a digest from the file, which does not exist.
+    // Without this digest, code scanning computes a digest from the file, which does not exist.
     partialFingerprints: { "findingId/v1": id, primaryLocationLineHash: digestOf(ruleId, id) },
   };
 }

@@ -21,7 +21,7 @@ import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownRe
 /** A terminal fits lists; resources, and lists in a pipe, are uncut. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
 
-/** Loaded only for text outside ASCII. */
+/** The module is loaded only for text outside ASCII. */
 const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
 /** Labels of the column kinds that a terminal prints below the row. */
@@ -254,7 +254,7 @@ function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]
   });
 }
 
-/** Never cut: users copy ids, and words may begin alike. */
+/** True for kinds that are never cut: users copy ids, and words may begin alike. */
 function isWhole(kind: CellColumn["kind"]): boolean {
   return kind === "id" || kind === "word" || kind === "status";
 }
