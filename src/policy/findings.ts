@@ -56,7 +56,6 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   return findings;
 }
 
-/** Finds service accounts whose items leave no free slot for a rotation. */
 function crowdedAccounts(items: readonly PolicyItem[]): PolicyFinding[] {
   const counts = new Map<string, number>();
   for (const item of items)

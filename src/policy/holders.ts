@@ -59,7 +59,7 @@ export interface HolderScope {
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
 }
 
-/** @returns by `placeOf`, the credential that was last delivered to the place, unless its secret is revoked */
+/** Maps each place, in the form of `placeOf`, to the credential last delivered there, unless its secret is invalid. */
 export function holdersOf(
   entries: readonly Entry[],
   { scope, works, places, isHere }: HolderScope,

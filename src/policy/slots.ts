@@ -58,7 +58,7 @@ function byAccount(decisions: readonly Decision[]): Map<string, Decision[]> {
   return accounts;
 }
 
-/** Counts clients that are neither revoked nor absent, and unfinished creations that may have made one. */
+/** Unfinished creations count too, because each may have made a client. */
 function usedBy(account: string, { clients, unresolved }: Observed): number {
   const inUse = [...clients.values()].filter(
     ({ serviceAccount, status }) => serviceAccount === account && status !== "revoked" && status !== "absent",

@@ -62,7 +62,6 @@ interface NamedCredential {
   readonly serviceAccount?: string | null | undefined;
 }
 
-/** @returns a key's name or a client's service account, else the id */
 export function baseNameOf({ kind, id, name, serviceAccount }: NamedCredential): string {
   return (kind === "access_key" ? name : serviceAccount?.replace(/^sa_/, "")) ?? id;
 }
