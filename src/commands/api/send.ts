@@ -121,7 +121,7 @@ function secretsIn({ body }: RawAnswer): string[] {
       return value;
     });
   } catch {
-    // Secrets are only found in JSON.
+    // integ finds secrets only in JSON.
   }
   return [...secrets];
 }

@@ -147,7 +147,6 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   return rows;
 }
 
-/** The newest client that the journal does not show as revoked. */
 async function knownClient(subject: Subject): Promise<string | undefined> {
   const clients = new KnownClients((await subject.profile()).baseUrl);
   for await (const entry of entriesOf(subject, "oauth_client.")) clients.add(entry);
@@ -190,7 +189,7 @@ async function* entriesOf({ context, profile }: Subject, operationPrefix: string
     if (entry.operation.startsWith(operationPrefix) && entry.base_url === baseUrl) yield entry;
 }
 
-/** One request checks the token exchange, the bearer token and the organization id together (§4.4, §5.3). */
+/** The token exchange, the bearer token and the organization id can only be checked together (§4.4, §5.3). */
 async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
   // The profile check reports a missing organization id.

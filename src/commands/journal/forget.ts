@@ -49,7 +49,6 @@ export const command = defineVerb({
   },
 });
 
-/** @returns false if no copy of the secret is kept */
 async function destroyCopy(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {
   const secrets = await secretKeepingOf(context);
   if (!secrets.isKept(id)) return false;

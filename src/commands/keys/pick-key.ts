@@ -37,7 +37,6 @@ export function keysListed(
   return [...choices.filter(({ value }) => value !== own), ...choices.filter(({ value }) => value === own)];
 }
 
-/** Puts the profile's own key last, because revoking or rotating it can lock the profile out. */
 export function keysIn(
   entries: readonly Entry[],
   { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },

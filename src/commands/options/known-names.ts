@@ -64,7 +64,6 @@ function entryChoices(entries: readonly Entry[]): Choice[] {
   });
 }
 
-/** @returns the key's name or the client's service account, else the resource id */
 function subjectOf({ request_text, resource_id }: Entry): string | null {
   const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
   return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;

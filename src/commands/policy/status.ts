@@ -413,7 +413,6 @@ function liveClients({ clients }: Observed): readonly SeenCredential[] {
   return [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
 }
 
-/** Reads the clients from the journal, without a request. */
 async function knownClients(
   context: Context,
   account: Account,

@@ -14,7 +14,6 @@ export interface DryStep {
   readonly body?: string;
 }
 
-/** Texts in place of values that are known only in the run. */
 export const placeholders = {
   key: "(a new random UUID)",
   mark: "-(a random mark)",

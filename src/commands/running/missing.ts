@@ -76,7 +76,7 @@ async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failu
   );
 }
 
-/** The profile may have been removed, or its name may mean another account now. */
+/** Explains that the entry's profile was removed, or that the profile's name now means another account. */
 async function profileFailure({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
   const { id, profile: name } = entry;
   if ((await profiles.store()).get(name) === undefined)
