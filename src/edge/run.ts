@@ -123,7 +123,7 @@ function noCommand(words: readonly string[]): Failure {
 }
 
 async function promptForArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
-  if (context.output.interactive && verb.contract !== undefined) {
+  if (context.output.interactive && verb.contract !== undefined && options["dryRun"] !== true) {
     const profile = await context.profiles.active();
     await (verb.contract === "legacy" ? profile.legacy() : profile.credential());
   }

@@ -89,6 +89,7 @@ describe("agent mode", () => {
       [api, "integ oauth-clients create", "--secret-file", "--secret-to"],
       [keysApi, "integ keys create", "--secret-file", "--secret-to"],
       [["api", "/v1/other", "-X", "POST"], "Ask a person"],
+      [["api", "/v1/oauth_clients/oac_1", "-X", "DELETE", "--yes"], "Ask a person"],
       [["journal", "init"], "Ask a person to run this command: it has no destination"],
       [["oauth-clients", "token", "--client-id", "cid_1", "--client-secret-stdin"], "it has no destination"],
     ] as const) {

@@ -188,6 +188,7 @@ describe("keys rotate --by-replacement", () => {
     const { code, stderr } = await rotate(at, ...words, "10s", "--secret-file", "c");
     expect([code, stderr]).toEqual([0, expect.stringContaining("not used for 10 seconds, at the latest in 14 days")]);
     expect(await desk.opens(old.secret)).toBe(true);
+    expect((await integHere(at, ["journal", "list", "-o", "table"])).stdout).toContain("integ journal recover ");
     const recovered = await integHere(at, ["journal", "recover", "--yes"]);
     expect([recovered.code, (await desk.key(old.id)).status], recovered.stderr).toEqual([0, "active"]);
     expect((await integHere(at, ["status"])).stdout).toMatch(new RegExp(`${old.id} was last used \\d+ seconds? ago`));

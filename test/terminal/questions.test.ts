@@ -54,6 +54,9 @@ describe("questions", () => {
       expect(dialog.shown).toContain(words);
       expect(await dialog.ended).toBe(code);
     }
+    if (!line.startsWith("oauth-clients revoke")) return;
+    const dry = new Session([...line.split(" "), "--dry-run", "-p", "locked"], { home });
+    expect(await dry.ended, dry.written).toBe(0);
   });
 
   it("explains a lost response before it asks what to do; Ctrl-C at the question sends nothing", async () => {

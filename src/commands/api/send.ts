@@ -104,7 +104,8 @@ async function change(context: Context, service: Service, request: RawRequest): 
   return (await readAnswer(context, about, send).finally(() => progress.done())).value;
 }
 
-function deliveringCommand({ path }: RawRequest): string | undefined {
+function deliveringCommand({ method, path }: RawRequest): string | undefined {
+  if (method !== "POST") return undefined;
   if (path.startsWith("/v1/oauth_clients")) return "integ oauth-clients create or rotate";
   return path.startsWith("/api/v1/access-keys") ? "integ keys create or rotate" : undefined;
 }

@@ -64,7 +64,10 @@ export const command = defineVerb({
       const untrusted = await journal.untrusted(page.map(({ id }) => id));
       // A command for a waiting entry would do nothing until the entry's next step is due.
       const isLater = (entry: Entry): boolean =>
-        context.output.format === "table" && entry.state === "waiting" && !needsAttention(entry, context.clock.now());
+        context.output.format === "table" &&
+        entry.state === "waiting" &&
+        entry.detail.overlap_unused_ms === undefined &&
+        !needsAttention(entry, context.clock.now());
       const about = (entry: Entry) => ({
         holder: holders.get(entry.id),
         first: first?.get(entry.id) ?? (isLater(entry) ? { needs: undefined, command: null } : undefined),

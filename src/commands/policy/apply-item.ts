@@ -138,11 +138,12 @@ function benchFor(
   };
 }
 
-function occupiedAdvice({ kind, name, destinations }: PolicyItem): Advice {
-  const own = destinations.find((one) => "profile" in one);
-  if (own === undefined)
+function occupiedAdvice({ name, destinations }: PolicyItem): Advice {
+  const [first] = destinations;
+  // A file or store beside a profile may be what is occupied.
+  if (destinations.length > 1 || first === undefined || !("profile" in first))
     return "Move the current content away, or name another destination in the policy file: integ replaces only secrets that it delivered.";
-  return `Name another profile in the policy file. Or create the credential yourself with ${flags.secretProfile} ${own.profile}, which replaces the profile's credential, and adopt it: ${shell`integ adopt ${kind === "oauth_client" ? "oauth-client" : "access-key"} ${flags.name} ${name}`} <id>.`;
+  return `Name another profile in the policy file. Or create the credential yourself with ${flags.secretProfile} ${first.profile}, which replaces the profile's credential, and adopt it as the item ${name}.`;
 }
 
 async function destinationOf(
