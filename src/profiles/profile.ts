@@ -91,8 +91,8 @@ export function noCredential(name: string): Failure {
 
 function noLegacy(name: string): Failure {
   return new Failure("auth", `Profile ${name} does not define how its key becomes a legacy bearer token.`, {
-    meaning: "The API document does not show that exchange: name a command or an endpoint.",
-    ...settingOf(name, flags.accessTokenCommand),
+    meaning: "The API document does not show that exchange: name an endpoint or a command.",
+    ...settingOf(name, flags.accessTokenEndpoint),
   });
 }
 

@@ -51,6 +51,27 @@ describe("profiles", () => {
     for (const file of filesBelow(at.path("config"))) expect(statSync(file).mode & 0o777, file).toBe(0o600);
   });
 
+  it("shows the id of the profile's key, and doctor warns if no key of the organization has it", async () => {
+    const at = home();
+    const { organization_id, access_token_endpoint: endpoint, access_key_secret: key } = service.us;
+    const more = ["--organization-id", organization_id, "--access-token-endpoint", endpoint];
+    const words = ["--region", "us", "--base-url", service.us.base_url, "--api-key-stdin", ...more];
+    expect((await at.integ(["profiles", "add", "prod", ...words], { input: key })).code).toBe(0);
+    const edited = await at.integ(["profiles", "edit", "prod", "--api-key-id", "ak_nobody"]);
+    expect(edited.stdout).toMatch(/^key id +ak_nobody$/m);
+    const { data } = JSON.parse((await at.integ(["doctor", "--json"])).stdout) as { data: Record<string, string>[] };
+    expect(data.find(({ check }) => check === "legacy contract")).toMatchObject({
+      status: "warning",
+      message: expect.stringContaining("ak_nobody is not the id of a key"),
+    });
+    await at.integ(["profiles", "edit", "prod", "--api-key-stdin"], { input: service.us.api_key });
+    const { stdout } = await at.integ(["doctor", "--json"]);
+    expect(stdout).toContain("Give the profile the secret of an access key");
+    const refused = await at.integ(["profiles", "add", "two", ...words], { input: "wrong" });
+    expect([refused.code, refused.stderr.match(/not accepted/g)?.length]).toEqual([3, 1]);
+    expect(refused.stderr).not.toContain("kept in");
+  });
+
   it.each([
     ["an API key with a token endpoint", { INTEG_API_KEY: "k" }, "api_key"],
     ["client credentials", { INTEG_CLIENT_ID: "c", INTEG_CLIENT_SECRET: "s" }, "client_credentials"],

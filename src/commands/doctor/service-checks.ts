@@ -1,4 +1,5 @@
 // Checks of `integ doctor` that send requests, without retries.
+import { readAccessKey } from "../../api/access-keys.ts";
 import { failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import { compareContract } from "../../api/contract.ts";
@@ -204,7 +205,12 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   }
   const attempt = await (await subject.service()).accessKeys.list();
   if (attempt.kind === "refused" && attempt.status !== 429) return [legacyRefusal(profile, attempt.status)];
-  await assertAnswered(subject, "list access keys", attempt);
+  const { rows } = (await assertAnswered(subject, "list access keys", attempt)).value;
+  const { keyId, name } = profile;
+  if (keyId !== undefined && !rows.some(({ value }) => readAccessKey(value).id === keyId)) {
+    const message = `the profile's key id ${keyId} is not the id of a key of the organization`;
+    return [{ check, status: "warning", message, ...fieldsOfStep(settingOf(name, "--api-key-id")) }];
+  }
   return [ok(check, "bearer token and organization id accepted")];
 }
 

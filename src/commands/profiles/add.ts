@@ -57,8 +57,8 @@ export const command = defineVerb({
       return (await import("./dry-run.ts")).showSettings(context, `add the profile ${name}`, settingsToKeep);
     if (typed.journal && options.verify !== false) await assertJournalAnswers(context, typed.journal);
     const { profile, notes } = await context.profiles.add(settingsToKeep, { use: options.use === true });
-    for (const note of notes) output.note(note);
     if (options.verify !== false) await tryCredential(context, name, { mustAnswer: options.verify === true });
+    for (const note of notes) output.note(note);
     if (profile.journal !== undefined) await warnOfHiddenEntries(context, { now: profile.journal });
     const isKnown = options.apiKeyId !== undefined || options.apiKeyCommand !== undefined;
     const shown = options.verify === false && isKnown ? profile : await learnKeyId(context, profile);

@@ -24,7 +24,8 @@ export async function tryCredential(
     if (!(error instanceof Failure) || isInterruption(error)) throw error;
     const isRefused = error.kind === "auth";
     if (!isRefused && mustAnswer) throw error;
-    output.warn(isRefused ? error.message : `The profile was not tested: ${error.message}`);
+    if (!isRefused || output.interactive)
+      output.warn(isRefused ? error.message : `The profile was not tested: ${error.message}`);
     if (!isRefused && !output.interactive) return;
     const question = isRefused
       ? "Store the profile although its credential is refused?"

@@ -21,6 +21,7 @@ export const profileView = (profile?: Profile): ResourceView => ({
     { path: "credential.kind", heading: "credential" },
     { path: "credential.kept_in", heading: "kept in" },
     { path: "credential.secret", heading: "secret" },
+    { path: "credential.key_id", heading: "key id" },
     { path: "credential.basic_style", heading: "basic style" },
     { path: "credential.client_id", heading: "client id" },
     {
