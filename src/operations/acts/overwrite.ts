@@ -304,8 +304,11 @@ async function isReplaceable(
   if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;
   const item = await entriesOfItem(journal, entry);
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
+  // The interrupted write of the entry that this one replaces is a write of the same work.
+  const isWrite = (place: SingleRecord, id: string): boolean =>
+    id === entry.replaces ? isOwn(place) : isKnown(proofOf(place));
   const isDelivered = ({ id, destination }: Entry): boolean =>
-    id !== entry.id && placesOf(destination).some((place) => isThere(place) && isKnown(proofOf(place)));
+    id !== entry.id && placesOf(destination).some((place) => isThere(place) && isWrite(place, id));
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 

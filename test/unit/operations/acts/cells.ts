@@ -334,6 +334,7 @@ function unreadableCells(): Cell[] {
   const began = {
     entry: entryOf("oauth_client.create", { destination: recordOf("unreadable store", { proof: "after v1" }) }),
   };
+  const instead = { entry: entryOf("oauth_client.create", { replaces: began.entry.id }), others: [began.entry] };
   const cell = (name: string, expected: string, world: World, found: Found): Cell => ({
     name: `unreadable: ${name}`,
     expected,
@@ -341,6 +342,10 @@ function unreadableCells(): Cell[] {
   });
   return [
     cell("changed since this entry began to write it", "replaced", began, { is: "hidden", version: "v2" }),
+    cell("changed since the entry that this one replaces began to write it", "replaced", instead, {
+      is: "hidden",
+      version: "v2",
+    }),
     cell("as it was when this entry began to write it", refused, began, { is: "hidden", version: "v1" }),
     cell("a text where none can be", refused, began, { is: "text", text: "v2" }),
   ];
