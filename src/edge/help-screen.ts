@@ -108,7 +108,7 @@ export const rootNotes = {
   examples: [
     { line: "integ entities list --profile sandbox", does: "try it with no account" },
     { line: "integ help oauth-clients create", does: "a command's options and examples" },
-    { line: "integ sandbox tour", does: "the main job in a few screens" },
+    { line: "integ sandbox tour", does: "create, recover, rotate and audit in a few screens" },
   ],
 };
 

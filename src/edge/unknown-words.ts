@@ -85,7 +85,10 @@ function verbsOf(noun: Command, word: string): FailureDetails {
   const verbs = noun.commands.map((verb) => verb.name());
   const meant = synonyms.find((group) => group.includes(word))?.find((verb) => verbs.includes(verb));
   const words = meant === undefined ? [noun.name()] : [noun.name(), meant];
-  return { meaning: `${noun.name()} has ${andList(verbs)}.`, nextCommand: shell`integ help ${words}` };
+  return {
+    meaning: `The commands of integ ${noun.name()}: ${verbs.join(", ")}.`,
+    nextCommand: shell`integ help ${words}`,
+  };
 }
 
 function nounSuggestion(verb: string): FailureDetails {

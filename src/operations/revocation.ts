@@ -162,7 +162,7 @@ async function statusInList(bench: Workbench, id: string, service?: Service): Pr
   return hasExpired ? "expired" : key.status;
 }
 
-/** `isWhole`: the list is complete and not empty. */
+/** `isWhole` is false for an empty list: listing needs a key, so a list without any key is incomplete. */
 async function keyInList(bench: Workbench, id: string, service = bench.account.service) {
   const limits = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
   const list = await readUntilAnswered(limits, () => service.accessKeys.list(), { what: "list access keys" });

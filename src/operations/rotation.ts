@@ -195,11 +195,11 @@ export async function finishRotation(rotation: Rotation): Promise<RotationResult
   const id = idOf(made);
   try {
     assertNewId(rotation, id);
-    // If this record fails, the rotation stops: both credentials work, and nothing more is sent.
     const { resource_id: before, detail } = lease.entry;
     const isAnother = before !== null && before !== id;
     // Facts about the earlier successor do not hold for the new one.
     const unproven = isAnother ? { proven: undefined, overlap_until: undefined, gone: undefined } : {};
+    // If this fails, the rotation stops: both credentials work, and nothing more is sent.
     await lease.record({ resource_id: id, detail: { ...detail, ...unproven } });
     const overlap = isAnother ? "leave" : rotation.options.overlap;
     const dueAt = await finishOverlap({ ...rotation, options: { ...rotation.options, overlap } }, made);

@@ -174,7 +174,7 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
   // Only a revocation is certain: a disabled client may be enabled again, and a 404 may have another cause (§4.2).
   if (last !== undefined && isUncertain(item.kind, last) && !options.retry.has(item.name)) {
     const { id, status } = last;
-    const reason = `${id} is ${status === "absent" ? "not found" : status}, and may work again: another client would replace its secret`;
+    const reason = `${id} is ${status === "absent" ? "not found" : status} and may work again, so no other client is created`;
     return { item, current: last, action: "create", reason, state: status, step: noStep, hold: "uncertain" };
   }
   // A secret at the item's destination is better evidence than a similar credential.

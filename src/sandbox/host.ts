@@ -18,7 +18,7 @@ const maxLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
 
-/** Published before each response: `{ request, response, faults }`. */
+/** Published before each response of the service, not of a control address: `{ request, response, faults }`. */
 const answers = channel("integ:sandbox:answer");
 
 export interface LoggedRequest {

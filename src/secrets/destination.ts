@@ -311,12 +311,12 @@ export interface SingleDestinationPlace extends Destination {
 /** A destination that a later process restores from its record. */
 export interface RememberedDestination {
   /**
-   * Checks if the secret arrived. Gives a complete file that a crash left unnamed its name, if `may` allows it.
-   * @throws Failure if that fails: the secret is not lost and must not be replaced
+   * Checks whether the secret arrived. If a crash left the complete file under its reserved name, renames the file if `may`
+   * allows that. @throws Failure if the rename fails: the secret is not lost and must not be replaced
    */
   completeDelivery(may: MayReplace): Promise<boolean>;
   /**
-   * Removes an ended process's reserve, unless the reserve has a complete secret and no other name. Safe to repeat.
+   * Removes an ended process's reserve, unless it has a complete secret that is not at the destination. Safe to repeat.
    * @param entry id of the reserve's journal entry
    * @param options.isKept true if the secret is safe elsewhere: a complete copy is then removed too
    */

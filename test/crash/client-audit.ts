@@ -59,7 +59,7 @@ export async function auditAtOnce({
 const codesOf = {
   /** Exit codes that report that no client was created. */
   nothing: new Set([1, 2, 3, 6, 11]),
-  /** Exit codes after which a client exists or may exist, and the journal or `claim` continues. */
+  /** Exit codes that report that a client exists or may exist; `journal recover` or `journal claim` finishes the change. */
   unfinished: new Set([7, 8, 9, 12]),
 };
 

@@ -231,7 +231,7 @@ describe("canary secrets of any endpoint", () => {
   });
 });
 
-/** A response that repeats all that the server received, in every field and in the headers that integ shows. */
+/** A response that repeats the request's credentials, in its text fields and in the headers that integ shows. */
 function echo(status: number): (heard: Exchange) => HostileResponse {
   return ({ credentials, answer }) => {
     const echoed = `you sent ${credentials.join(" and ")}`;

@@ -221,7 +221,7 @@ it.each(["disabled", "not found"])("a client that is %s is not replaced, because
   if (status === "disabled") await service.control("POST", `/oauth_clients/${client!.id}`, { status });
   else await service.fault("GET /v1/oauth_clients/* status=404 body=html times=1");
   const ended = await apply();
-  expect([ended.code, ended.stderr]).toEqual([10, expect.stringContaining(`is ${status}, and may work again`)]);
+  expect([ended.code, ended.stderr]).toEqual([10, expect.stringContaining(`is ${status} and may work again`)]);
   expect(ended.stderr).toContain(`integ oauth-clients get ${client!.id}`);
   expect(readFileSync(home.path("a.json"), "utf8")).toBe(before);
   await service.calm();

@@ -343,7 +343,7 @@ describe("doctor", () => {
     };
     expect(await manageRow()).toMatchObject({
       status: "ok",
-      message: expect.stringContaining("without it, the response is 404 too"),
+      message: expect.stringContaining("does not show whether OAuth access is enabled"),
     });
     await own.integ(creationWords(service, "--json"));
     expect(await manageRow()).toMatchObject({ status: "ok", message: "granted" });

@@ -28,7 +28,10 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
   return elapsedMs + delayMs <= retryForMs ? delayMs : null;
 }
 
-/** False for permanent errors: unknown hosts, certificates, proxy refusals, redirects, and broken contracts. */
+/**
+ * Always true after 429. After another error response, `retryable` decides; without it, a 4xx is permanent. Unknown hosts,
+ * certificates, proxy refusals, redirects and broken contracts are permanent too.
+ */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
   // §8: repeat after 429, even if `retryable` is false.

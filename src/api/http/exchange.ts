@@ -21,7 +21,7 @@ export interface ExchangeRequest {
 /**
  * How an exchange ended.
  * - `response`: complete, within the limits, decoded. Redirects are not followed.
- * - `broken`: no complete response. `sent` is false only if no connection ever got the request.
+ * - `broken`: no usable response: none, incomplete, over the limits, or not decodable. `sent` is false only if no connection ever got the request.
  */
 export type Exchange =
   | (Head & { readonly kind: "response"; readonly body: Buffer })

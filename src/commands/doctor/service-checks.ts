@@ -167,10 +167,7 @@ async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagn
   // A token was fetched with client credentials, so OAuth access is enabled.
   const { kind } = await (await subject.profile()).credential();
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
-  return ok(
-    check,
-    "not refused (404 for a made-up client id); whether OAuth access is enabled is unknown: without it, the response is 404 too",
-  );
+  return ok(check, "not refused: a made-up client id got 404, which does not show whether OAuth access is enabled");
 }
 
 function isForbidden(attempt: Attempt<unknown>): boolean {

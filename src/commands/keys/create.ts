@@ -74,7 +74,7 @@ export const command = defineVerb({
 /** By default a key has full access and no expiry (§2.4). */
 function planWords(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["request"]): string {
   const may = scopes === undefined || scopes.includes("*") ? "full access" : scopes.join(", ");
-  return `${actingAs(bench)}: creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;
+  return `${actingAs(bench)}: integ creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;
 }
 
 async function creationOf(context: Context, typed: KeyFlags): Promise<KeyCreation> {

@@ -36,7 +36,7 @@ export const command = defineVerb({
           )
           .option(
             "--overlap-unused <duration>",
-            "With --by-replacement: revoke the old key once it has been unused for this long, at the latest after --overlap (default: 14d)",
+            "With --by-replacement: revoke the old key once it has been unused for this long, at the latest after --overlap, which is then 14d by default",
           )
           .option(
             "--accept-unproven",

@@ -63,7 +63,7 @@ export const command = defineVerb({
     }
     reportPlan(
       context,
-      `${actingAs(bench)}: creates a client of ${service_account_id} with ${request.scopes.join(", ")}.`,
+      `${actingAs(bench)}: integ creates a client of ${service_account_id} with ${request.scopes.join(", ")}.`,
     );
     await noteUnfinished(context);
     const { kind, entry, receipt } = await createOAuthClient(bench, request, {

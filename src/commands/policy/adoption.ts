@@ -61,7 +61,7 @@ export async function adoptAsItem(
   const entry = await adopt(bench.journal, adoptionIntent(bench, adoption), id);
   await context.output.resource(publicEntry(entry), entryView);
   context.output.note(
-    `The ${noun} ${id} is the item ${item.name} of the policy now. It keeps its secret until its first rotation.`,
+    `The ${noun} ${id} is recorded as the item ${item.name} of the policy. It keeps its secret until its first rotation.`,
   );
 }
 

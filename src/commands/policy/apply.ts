@@ -34,7 +34,10 @@ export const command = defineVerb({
       .option("--only <name...>", "Apply only these items; repeatable")
       .option("--parallel <count>", "Number of items to change at the same time, 1 to 32", "4")
       .option("--finish <name...>", "End the overlap of these items now: revoke the old client or key")
-      .option("--retry <name...>", "Try these items again: stalled, or with a client that may work again")
+      .option(
+        "--retry <name...>",
+        "Try these stalled items again; if an item's client is disabled, expired or not found, create another",
+      )
       .option(
         "--redeliver <name...>",
         "Rotate these items into the destinations of the file, even if the earlier ones are in use",

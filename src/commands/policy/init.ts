@@ -52,7 +52,9 @@ export const command = defineVerb({
     writeNew(path, text, options.file);
     if (context.output.format !== "table")
       await context.output.document({ object: "policy_file", path, id, items: items.length });
-    context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
+    context.output.note(
+      `${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. No change was sent.`,
+    );
     const names = namesFor(items);
     const policies = [...new Set(facts.others.values())];
     if (policies.length > 0)

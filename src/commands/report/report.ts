@@ -198,7 +198,7 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
     id: digest.slice(0, 16),
     owner: `profile ${profile} (${region})`,
     created_at: madeAt,
-    note: `Made ${madeAt} as ${as}, organization ${organizationId ?? "not known"}, against ${baseUrl}, with the journal ${journal.path}${since === undefined ? "" : `, changes since ${since}`}. Digest of the other rows: sha256:${digest}.`,
+    note: `Made ${madeAt} with ${as} of organization ${organizationId ?? "(not known)"} at ${baseUrl}, and with the journal ${journal.path}${since === undefined ? "" : `, changes since ${since}`}. Digest of the other rows: sha256:${digest}.`,
   };
   return [JSON.stringify(about), ...texts];
 }
@@ -290,11 +290,13 @@ function itemRows(
   return (policy?.items ?? []).map((item) => {
     const id = works.get(itemKey(item))?.candidates[0];
     const { everyMs, beforeExpiryMs } = item.rotate ?? {};
+    const limits = [
+      everyMs !== undefined && `every ${roundedDuration(everyMs)}`,
+      beforeExpiryMs !== undefined && `${roundedDuration(beforeExpiryMs)} before its expiry`,
+    ].filter(Boolean);
     const note = [
       id === undefined ? "The journal has no credential of this item." : `Its credential is ${id}.`,
-      everyMs !== undefined && `The policy rotates it every ${roundedDuration(everyMs)}.`,
-      beforeExpiryMs !== undefined && `The policy rotates it ${roundedDuration(beforeExpiryMs)} before its expiry.`,
-      item.rotate === undefined && "The policy does not rotate it.",
+      item.rotate === undefined ? "The policy does not rotate it." : `The policy rotates it ${limits.join(" or ")}.`,
     ];
     return {
       kind: "policy_item",

@@ -292,7 +292,7 @@ export function reportDelivered({ output }: Pick<Context, "output">, { record }:
   if (place !== undefined) output.note(place);
 }
 
-/** Checks the file of an earlier command, which may have changed. `isNew` is true for a destination of this command. */
+/** Says so if a file that an earlier command wrote was changed or is missing. `isNew` is true for this command's destinations. */
 export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,
   entry: Entry,

@@ -35,7 +35,7 @@ export async function showSteps({ output }: Context, steps: readonly DryStep[]):
     return { step: index + 1, what, method, url, headers, body };
   });
   await list.whole(rows);
-  output.note("Dry run: nothing was sent that changes anything, and nothing was written.");
+  output.note("Dry run: no change was sent, and nothing was written.");
 }
 
 /** @param headers in addition to the headers of the contract */

@@ -29,7 +29,7 @@ class TourCanceled extends Error {}
 
 async function tour(guide: Guide): Promise<void> {
   const { us } = guide.sandbox.describe();
-  await guide.say("integ: the main job in a few screens", [
+  await guide.say("integ: create, recover, rotate and audit in a few screens", [
     "A sandbox of the whole API runs on this machine during this tour.",
     "The tour runs every command below, with INTEG_BASE_URL and INTEG_API_KEY",
     "set to that sandbox. integ sandbox start prints what to export, if you want",

@@ -149,7 +149,7 @@ export function isLocal({ name }: Host): boolean {
   return name.startsWith("/") || name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
 }
 
-/** Unlike libpq, every encrypted connection checks the certificate's name. */
+/** `require` and `verify-ca` are as strict as `verify-full`: unlike libpq, integ always checks the certificate's name. */
 function isEncrypted(sslmode: string | undefined, hosts: readonly Host[]): boolean | undefined {
   if (sslmode === undefined) return undefined;
   if (["require", "verify-ca", "verify-full"].includes(sslmode)) return true;

@@ -18,7 +18,7 @@ export interface Column {
   readonly isDetail?: boolean;
   /** A terminal shows the column only with `--fields`. */
   readonly isHidden?: boolean;
-  /** A terminal shows the column even if all values are equal. */
+  /** A terminal shows the column even if all values are equal, unless all are empty. */
   readonly isNeeded?: boolean;
   readonly isKey?: boolean;
   /** The field with a status's expiry, after which `active` is shown as `expired`. */

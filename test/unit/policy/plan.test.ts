@@ -401,7 +401,7 @@ describe("one item", () => {
       "oc_1 is pending: the service has not completed its creation",
     ],
     ...(["absent", "disabled"] as const).map((status) => {
-      const reason = /^oc_1 is (not found|disabled), and may work again: another client would replace its secret$/;
+      const reason = /^oc_1 is (not found|disabled) and may work again, so no other client is created$/;
       return [`that is ${status}`, a, known({ status }), "create", status, reason] as const;
     }),
     [

@@ -1,4 +1,4 @@
-// Finished entries move to an archive next to the journal, which still finds them.
+// Above a size limit, finished entries without a valid client or key move to an archive; the journal still finds them.
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setFlagsFromString } from "node:v8";
