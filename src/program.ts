@@ -155,7 +155,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
           ["start", "Serve the sandbox until Ctrl-C", () => import("./commands/sandbox/start.ts")],
           ["status", "Show the sandbox's accounts and credentials", () => import("./commands/sandbox/status.ts")],
           ["reset", "Delete the sandbox's state", () => import("./commands/sandbox/reset.ts")],
-          ["tour", "Create, recover, rotate and audit in a few screens", () => import("./commands/sandbox/tour.ts")],
+          ["tour", "Show how to create, recover, rotate and audit", () => import("./commands/sandbox/tour.ts")],
         ],
       },
       {

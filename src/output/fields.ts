@@ -15,7 +15,7 @@ export interface FieldPath {
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   const trimmed = names.map((name) => name.trim());
   const duplicate = trimmed.find((name, index) => trimmed.indexOf(name) !== index);
-  if (duplicate !== undefined) throw new Failure("usage", `${flags.fields} names "${duplicate}" duplicate`);
+  if (duplicate !== undefined) throw new Failure("usage", `${flags.fields} names "${duplicate}" twice`);
   return trimmed.map((name) => {
     const steps = name.split(".");
     if (steps.includes("")) {

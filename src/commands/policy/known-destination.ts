@@ -19,7 +19,7 @@ export function knownOptions(
   const destinations = itemDestinations(delivery?.destination ?? null, machine);
   if (destinations === undefined) return undefined;
   const options = destinationOptions(destinations);
-  // Nobody names the destination now, so a store must be that of the server that has the secret.
+  // No one names the destination now, so a store must be that of the server that has the secret.
   const at = (index: number) => places[index] as SingleDestination & { kind: "store" };
   return { ...options, to: options.to.map((one, i) => (one.kind === "store" ? { ...one, facts: at(i).facts } : one)) };
 }

@@ -238,7 +238,7 @@ describe("the command line", () => {
 
   it("lists the verbs of a noun", async () => {
     await expect(typed("keys frob ak_1")).rejects.toMatchObject({
-      details: { meaning: "keys has list, get, create, rotate, revoke and audit." },
+      details: { meaning: "The commands of integ keys: list, get, create, rotate, revoke, audit." },
     });
     await expect(typed("revoke oac_1")).rejects.toMatchObject({
       details: { meaning: "revoke follows a noun: integ oauth-clients revoke and integ keys revoke." },

@@ -315,7 +315,10 @@ describe("a secret that is not at the policy's destination", () => {
 
   it.each(cases)("$kind, $age days old: a secret on another machine stays there", (one) => {
     const { row, decision } = planOf({ ...one, says: [] }, { elsewhere: [placeOf(one.to)] })();
-    expect(row).toMatchObject({ action: "redeliver", reason: expect.stringContaining("of another machine") });
+    expect(row).toMatchObject({
+      action: "redeliver",
+      reason: expect.stringContaining(one.kind === "store" ? "of another server" : "of another machine"),
+    });
     expect(decision.hold).toBe("astray");
   });
 
