@@ -31,11 +31,6 @@ export function isInstalled(command: string, { PATH: path = "" }: Environment): 
   });
 }
 
-/** No user leaves a pager this soon. A pager that exits sooner, before the end of its input, has failed. */
-const soonestMs = 300;
-/** A program that reads no input ends within this time. */
-const startMs = 50;
-
 export function startPager(command: string, env: Environment): Pager {
   const own = Object.entries(env).filter(([name]) => !name.startsWith("INTEG_"));
   // With these options, less keeps colors, exits if the output fits on the screen, and does not clear the screen.
@@ -44,12 +39,9 @@ export function startPager(command: string, env: Environment): Pager {
     stdio: ["pipe", "inherit", "inherit"],
     env: { LESS: "FRX", LV: "-c", ...Object.fromEntries(own) },
   });
-  let isInputOver = false;
-  const startedAt = performance.now();
-  const isTooSoon = (): boolean => !isInputOver && performance.now() - startedAt < soonestMs;
   // A signal is not a failure: the user left the pager with Ctrl-C.
   const ended = new Promise<boolean>((resolve) => {
-    child.on("close", (code) => resolve((code === 0 && !isTooSoon()) || code === null || code > 128));
+    child.on("close", (code) => resolve(code === 0 || code === null || code > 128));
     child.on("error", () => resolve(false));
   });
   child.stdin.on("error", () => {});
@@ -58,9 +50,7 @@ export function startPager(command: string, env: Environment): Pager {
       new Promise((resolve, reject) => {
         child.stdin.write(data, (error) => (error ? reject(error) : resolve()));
       }),
-    async close() {
-      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, startMs))]);
-      isInputOver = true;
+    close() {
       child.stdin.end();
       return ended;
     },
