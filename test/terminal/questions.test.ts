@@ -1,5 +1,6 @@
 // At a terminal nothing is sent before a confirmation, and the end of the input is not a yes.
 import { existsSync } from "node:fs";
+import xterm from "@xterm/headless";
 import { describe, expect, it } from "vitest";
 import { creationWords, homeOfFile, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
@@ -57,6 +58,31 @@ describe("questions", () => {
     if (!line.startsWith("oauth-clients revoke")) return;
     const dry = new Session([...line.split(" "), "--dry-run", "-p", "locked"], { home });
     expect(await dry.ended, dry.written).toBe(0);
+  });
+
+  it("redraws a question after a resize, also where the reflow has moved its first row off the screen", async () => {
+    const env = { INTEG_ACCESS_TOKEN: service.us.access_token };
+    const words = ["keys", "create", "--name", "x", "--type", "service_account", "--expires-in", "90d"];
+    const dialog = new Session([...words, "--secret-file", "k.secret"], { home: at, columns: 80, env });
+    const screen = new xterm.Terminal({ cols: 80, rows: 40, convertEol: true, allowProposedApi: true });
+    const draw = async (): Promise<void> => {
+      await new Promise((done) => setTimeout(done, 300));
+      await new Promise<void>((done) => screen.write(dialog.written, done));
+      dialog.written = "";
+    };
+    await dialog.seen(/└/);
+    await draw();
+    screen.resize(40, 40);
+    // As tmux does, which keeps the count of rows below.
+    screen.write("\u001b[S\u001b[A");
+    dialog.resize(40);
+    await draw();
+    dialog.type("\u001b[B");
+    await draw();
+    const lines = Array.from({ length: 40 }, (_line, y) => screen.buffer.active.getLine(y)?.translateToString(true));
+    expect(lines.filter((line) => line?.includes("push-ingest"))).toEqual(["│  ○ push-ingest:* (push data,"]);
+    dialog.type("\u0003");
+    expect(await dialog.ended).toBe(130);
   });
 
   it("explains a lost response before it asks what to do; Ctrl-C at the question sends nothing", async () => {

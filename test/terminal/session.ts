@@ -71,6 +71,10 @@ export class Session {
     this.#pty.write(keys);
   }
 
+  resize(columns: number): void {
+    this.#pty.resize(columns, 40);
+  }
+
   close(): void {
     (this.#pty as unknown as { destroy(): void }).destroy();
   }

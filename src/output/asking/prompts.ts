@@ -46,8 +46,16 @@ export async function askOnTerminal<T>(
       if (!isOver) end.abort();
     });
   };
+  const { settings } = await import("@clack/prompts");
+  // After a resize, Clack redraws from its first changed line, whose row a reflow may have moved. Without and with the
+  // guide, all lines change.
+  const onResize = (): void => {
+    settings.withGuide = !settings.withGuide;
+    if (!settings.withGuide) setImmediate(() => terminal.stderr.emit("resize"));
+  };
   interruption.throwIfAborted();
   if (stdin.readableEnded || stdin.destroyed) throw canceled();
+  terminal.stderr.on("resize", onResize);
   stdin.on("end", onEnd).on("close", onEnd).on("keypress", onKey);
   try {
     const signal = AbortSignal.any([end.signal, interruption]);
@@ -57,6 +65,8 @@ export async function askOnTerminal<T>(
     throw canceled();
   } finally {
     isOver = true;
+    terminal.stderr.off("resize", onResize);
+    settings.withGuide = true;
     stdin.off("end", onEnd).off("close", onEnd).off("keypress", onKey);
   }
 }
