@@ -116,19 +116,27 @@ export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_I
 
 const value = String.raw`(?:'[^']*'(?:\\''[^']*')*|[\w./:<>@*+=-]*[\w/>*=-])`;
 
+/** Nouns, and verbs without a noun. A test compares them with the command tree. */
+export const firstWords =
+  "adopt|api|apply|cohorts|commands|completion|doctor|entities|help|journal|keys|oauth-clients|people|plan|policy|profiles|report|sandbox|schema|spec|status";
+const integ = String.raw`integ (?:--|(?:${firstWords})(?![\w-]))`;
+
 /**
  * Matches a command in a sentence: a program, up to three plain words, then flags with their values, and words with a
  * digit or sign. A later plain word belongs to the sentence. Also matches an option with its value.
  */
 const command = new RegExp(
-  String.raw`\b(?:integ|gh|kubectl|vault)(?: (?!-)${value}){0,3}(?: (?:--?[a-z][\w-]*(?:[ =](?!-)${value})?|(?=\S*[\d_/<>'=@-]|\S+\.\w)${value}))*|--[a-z][\w-]* (?=\S*[\d_/,<])${value}`,
+  String.raw`\b(?:(?=${integ})integ|gh|kubectl|vault)(?: (?!-)${value}){0,3}(?: (?:--?[a-z][\w-]*(?:[ =](?!-)${value})?|(?=\S*[\d_/<>'=@-]|\S+\.\w)${value}))*|(?<![\w-])--[a-z][\w-]* (?=\S*[\d_/,<])${value}`,
   "g",
 );
+const lastCommand = new RegExp(String.raw`^${integ}[^,]*[^,.]$`);
 const separator = "\u0000";
 
 /** Keeps a command in one piece for copying. */
 function wordsOf(text: string): string[] {
-  const [, prose = text, last] = /^(.*:) (integ [^,]*[^,.])$/.exec(text) ?? [];
+  const end = text.lastIndexOf(": integ ") + 1;
+  const last = end > 0 && lastCommand.test(text.slice(end + 1)) ? text.slice(end + 1) : undefined;
+  const prose = last === undefined ? text : text.slice(0, end);
   const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", separator));
   const words = joined.split(" ").map((word) => word.replaceAll(separator, " "));
   return last === undefined ? words : [...words, last];

@@ -1,7 +1,8 @@
 // Wrapping words into lines keeps every word, and never breaks a command.
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { wrapped } from "../../../src/output/formats/layout.ts";
+import { firstWords, wrapped } from "../../../src/output/formats/layout.ts";
+import { buildProgram } from "../../../src/program.ts";
 
 it("wrapping loses nothing, and exceeds the width only for a long word", () => {
   const word = fc.string({ unit: fc.constantFrom(..."abcdefgh"), minLength: 1, maxLength: 30 });
@@ -43,6 +44,29 @@ it("wrapping breaks the sentence after a command, and a sentence about integ", (
     .split("\n")
     .map(({ length }) => length);
   expect(widths.filter((width) => width > 40)).toEqual([longest]);
+});
+
+it.each([
+  "No credential is known: integ lists access keys in this profile",
+  "200 days old, at most 90 days; integ does not know whether it is used",
+  "a part of the service: integ cannot create or rotate this credential",
+])("wrapping breaks a sentence about integ between all words: %s", (text) => {
+  for (let width = 20; width <= 80; width += 1) {
+    const lines = wrapped(text, { width }).split("\n");
+    for (const [index, line] of lines.slice(1).entries())
+      expect(`${lines[index]} ${line.split(" ", 1)[0]}`.length).toBeGreaterThan(width);
+  }
+});
+
+it("wrapping knows every noun and verb of integ", () => {
+  const { commands } = buildProgram("0", () => {});
+  expect(firstWords.split("|")).toEqual([...commands.map((one) => one.name()), "help"].sort());
+});
+
+it.each(["--a", "integ ", ": integ ", "integ 'a ", "--a-", "x.", "--a --"])("wraps 60 kB of %j fast", (text) => {
+  const begin = performance.now();
+  wrapped(text.repeat(60_000 / text.length), { width: 80 });
+  expect(performance.now() - begin).toBeLessThan(1000);
 });
 
 it("wrapping changes nothing without a useful width", () => {
