@@ -1,6 +1,6 @@
 import type { Ora } from "ora";
 import type { LiveText, Terminal } from "./terminal.ts";
-import { asciiWidth, roughWidth, visibleText } from "./visible-text.ts";
+import { roughFit, roughWidth, visibleText } from "./visible-text.ts";
 
 export interface Progress {
   update(label: string): void;
@@ -17,7 +17,7 @@ const refreshMs = 200;
 
 /** Shows the latest of several operations. */
 export class LiveLine implements LiveText {
-  readonly #labels: Array<{ label: Label; readonly lines?: () => readonly string[] }> = [];
+  readonly #labels: Array<{ label: Label; readonly lines?: (columns: number) => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
   #drawn: string | undefined;
@@ -31,7 +31,7 @@ export class LiveLine implements LiveText {
   }
 
   /** Each frame calls `label`. `lines` are rows below the label, which stay while a later operation has the label. */
-  begin(label: Label, lines?: () => readonly string[]): Progress {
+  begin(label: Label, lines?: (columns: number) => readonly string[]): Progress {
     const item = { label, lines };
     this.#labels.push(item);
     if (this.#labels.length === 1) this.#wait(item);
@@ -89,9 +89,9 @@ export class LiveLine implements LiveText {
     if (this.#spinner === undefined || label === undefined || this.#terminal.midLine || columns <= 0) return;
     const [text, longEnd = "", shortEnd = longEnd] = label;
     const end = text.length + longEnd.length + 4 <= columns ? longEnd : shortEnd;
-    const first = asciiWidth.fit(visibleText(text), Math.max(1, columns - 4 - end.length)) + end;
-    const lines = this.#labels.findLast((item) => item.lines !== undefined)?.lines?.() ?? [];
-    const whole = [first, ...lines.map((line) => asciiWidth.fit(line, Math.max(1, columns - 1)))].join("\n");
+    const first = roughFit(visibleText(text), Math.max(1, columns - 4 - end.length)) + end;
+    const lines = this.#labels.findLast((item) => item.lines !== undefined)?.lines?.(columns) ?? [];
+    const whole = [first, ...lines.map((line) => roughFit(line, Math.max(1, columns - 1)))].join("\n");
     if (whole === this.#drawn) return;
     this.#drawn = whole;
     this.#spinner.text = whole;
@@ -151,7 +151,7 @@ class DrawnTable implements LiveTable {
     const room = (): number => Math.max(1, Math.min(maxRows, rows() - freeLines));
     this.#progress = live.begin(
       () => [this.#summary(), time()],
-      () => this.#lines(room()),
+      (columns) => this.#lines(room(), columns),
     );
   }
 
@@ -172,15 +172,18 @@ class DrawnTable implements LiveTable {
     return `${this.#title}: ${all.filter(({ isDone }) => isDone).length} of ${all.length} finished`;
   }
 
-  /** @returns rows in this order: running, finished (latest first), not started. Items without space are counted. */
-  #lines(room: number): string[] {
+  /** In this order: running, finished (latest first), not started. Items without space are counted. */
+  #lines(room: number, columns: number): string[] {
     const all = [...this.#states].map(([item, { state, isDone }]) => ({ item: visibleText(item), state, isDone }));
     const running = all.filter(({ isDone, state }) => !isDone && state !== notStarted);
     const finished = all.filter(({ isDone }) => isDone).reverse();
     const shown = [...running, ...finished, ...all.filter(({ isDone, state }) => !isDone && state === notStarted)];
-    const width = shown.slice(0, room).reduce((widest, { item }) => Math.max(widest, roughWidth(item)), 0);
+    const rows = shown.slice(0, room);
+    const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(roughWidth));
+    const free = columns - 5 - widest(rows.map(({ state }) => state));
+    const width = Math.min(widest(rows.map(({ item }) => item)), Math.max(10, free));
     const padded = (item: string): string => item + " ".repeat(width - roughWidth(item));
-    const lines = shown.slice(0, room).map(({ item, state }) => `  ${padded(item)}  ${visibleText(state)}`);
+    const lines = rows.map(({ item, state }) => `  ${padded(roughFit(item, width))}  ${visibleText(state)}`);
     return shown.length > room ? [...lines, `  … and ${shown.length - room} more`] : lines;
   }
 }

@@ -291,15 +291,16 @@ async function printPage({ terminal, times }: OutputOptions, lines: Parameters<O
   const measure = width === undefined ? asciiWidth : await (await import("./unicode-width.ts")).unicodeWidth();
   const isPlain = terminal.env.TERM === "dumb";
   const time = times === "iso" ? (iso: string) => iso : relativeTime;
-  for (const { mark, tone, lead = "", text, margin, isWhole } of lines({ width, measure, isPlain, time })) {
+  for (const { mark, tone, lead: name = "", text, margin, isWhole } of lines({ width, measure, isPlain, time })) {
+    const lead = measure.fit(visibleText(name), (width ?? Number.POSITIVE_INFINITY) - 4);
     const broken = wrapped(visibleText(text), { width: isWhole ? undefined : width, margin: " ".repeat(margin) });
     if (mark === undefined) {
       await terminal.writeOut(isolated(`${broken.trimEnd()}\n`, terminal.isTTY.stdout));
       continue;
     }
     const shown = tone === undefined || paint === undefined ? mark : paint[tone](mark);
-    const leadWidth = measure.of(visibleText(lead));
-    const before = `  ${shown} ${visibleText(lead)}${" ".repeat(Math.max(0, margin - 4 - leadWidth))}`;
+    const leadWidth = measure.of(lead);
+    const before = `  ${shown} ${lead}${" ".repeat(Math.max(0, margin - 4 - leadWidth))}`;
     const isBeside = leadWidth <= margin - 4 && broken.startsWith(" ".repeat(margin));
     const line = isBeside ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`;
     await terminal.writeOut(isolated(`${line}\n`, terminal.isTTY.stdout));

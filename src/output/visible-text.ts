@@ -37,6 +37,18 @@ export function roughWidth(text: string): number {
   return plain.test(text) ? text.length : text.length + (text.match(wide)?.length ?? 0);
 }
 
+/** Cuts by `roughWidth`. A cut text ends with `…`. */
+export function roughFit(text: string, columns: number): string {
+  if (roughWidth(text) <= columns) return text;
+  let [cut, left] = ["", columns - 1];
+  for (const character of text) {
+    left -= roughWidth(character);
+    if (left < 0) break;
+    cut += character;
+  }
+  return `${cut}…`;
+}
+
 /** Escapes like `visibleText`, but keeps line breaks. */
 export function visibleLines(text: string): string {
   return text.includes("\n") ? text.split("\n").map(visibleText).join("\n") : visibleText(text);

@@ -98,7 +98,8 @@ function section(title: string, all: readonly StatusItem[], screen: Screen): Pag
         { ...marked, isWhole: true, text: `${whats.cells[index]}  ${states.cells[index]}  ${command ?? ""}`.trimEnd() },
       ];
     const next: PageLine[] = command ? [{ margin: 6, isWhole: true, text: command }] : [];
-    return [{ ...marked, text: `${what}: ${state}` }, ...next];
+    const text = fitsBeside(what, screen.width) || state === "" ? `${what}: ${state}` : `${state}: ${what}`;
+    return [{ ...marked, text }, ...next];
   });
   const { length: left } = all.slice(maximum.items);
   const rest = left === 0 ? [] : [{ margin: 4, text: `and ${left} more, due later: integ status --json` }];
@@ -134,18 +135,21 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   const names = (most: number): ReturnType<typeof columnOf> =>
     column("", ({ name = "" }) => screen.measure.fit(visibleText(name), most));
   const ids = column("Credentials", ({ id }) => `    ${id}`);
-  const expiries = column("expires", (one) => expiryWords(one, timed));
-  const used = column("last used", (one) => lastUseWords(one, timed));
+  const shortIds = column("Credentials", ({ id }) => (isLong(id) ? "" : `    ${id}`));
+  const expiries = column("expires", (one) => expiryWords(one, timed).replace(notShown, "-"));
+  const used = column("last used", (one) => lastUseWords(one, timed).replace(notShown, "-"));
   const ages = column("age", (one) => ageWords(one, nowMs));
   const widthOf = (columns: readonly { readonly width: number }[]): number =>
     columns.reduce((sum, { width }) => sum + width + 2, 0);
-  const left = screen.width - widthOf([ids, expiries]) - scales.at(-1)!.length - 2;
-  // Drops columns until a line fits. If no line fits, each credential is a sentence.
-  const tables = [
-    [ids, names(24), ages, used, expiries],
-    [ids, names(24), ages, expiries],
-    ...(left < 8 ? [] : [[ids, names(Math.min(24, left)), expiries]]),
-  ];
+  const allNames = names(24);
+  // Cuts names, puts long ids above their rows and drops columns until a line fits; else each credential is a sentence.
+  const tables = [[ages, used], [ages], []].flatMap((facts) =>
+    [ids, ...(shown.some(({ id }) => isLong(id)) ? [shortIds] : [])].flatMap((first) => {
+      const left = screen.width - widthOf([first, ...facts, expiries]) - scales.at(-1)!.length - 2;
+      if (left < Math.min(10, allNames.width)) return [];
+      return [[first, left < allNames.width ? names(left) : allNames, ...facts, expiries]];
+    }),
+  );
   const [table] = tables.flatMap((columns) => {
     const scale = scales.find(({ length }) => widthOf(columns) + length <= screen.width);
     return scale === undefined ? [] : [{ columns, scale }];
@@ -153,24 +157,32 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   if (screen.isPlain || table === undefined)
     return [
       { margin: 0, text: "Credentials" },
-      ...shown.map((one): PageLine => ({ ...markOf(one, { nowMs, soonMs }), text: sentenceOf(one, timed) })),
+      ...shown.map(
+        (one): PageLine => ({ ...markOf(one, { nowMs, soonMs }), text: sentenceOf(one, { ...timed, ...screen }) }),
+      ),
       ...rest,
     ];
   const { columns, scale } = table;
   const lineOf = (index: number): string => columns.map(({ cells }) => cells[index]).join("  ");
   return [
     { margin: 0, isWhole: true, text: `${lineOf(0)}  ${scale}` },
-    ...shown.map((one, index): PageLine => {
-      const bar = barOf(one, { nowMs, columns: scale.length });
+    ...shown.flatMap((one, index): PageLine[] => {
+      const text = `${lineOf(index + 1)}  ${barOf(one, { nowMs, columns: scale.length })}`.trimEnd();
+      const marked = { ...markOf(one, { nowMs, soonMs }), isWhole: true };
       // The mark replaces the first column's four spaces.
-      return {
-        ...markOf(one, { nowMs, soonMs }),
-        isWhole: true,
-        text: `${lineOf(index + 1)}  ${bar}`.slice(4).trimEnd(),
-      };
+      if (columns[0] === ids || !isLong(one.id)) return [{ ...marked, text: text.slice(4) }];
+      return [{ ...marked, text: one.id }, ...(text === "" ? [] : [{ margin: 0, isWhole: true, text }])];
     }),
     ...rest,
   ];
+}
+
+const notShown = "not shown";
+const isLong = (id: string): boolean => id.length > 20;
+
+/** @param text its first word stands after the mark */
+function fitsBeside(text: string, width: number): boolean {
+  return 4 + text.split(" ", 1)[0]!.length + 1 <= width;
 }
 
 type Timed = Pick<Status, "nowMs"> & Pick<Screen, "time">;
@@ -197,22 +209,22 @@ function ageWords({ createdAt }: LiveCredential, nowMs: number): string {
 
 function lastUseWords({ lastUsedAt }: LiveCredential, { nowMs, time }: Timed): string {
   if (lastUsedAt === null) return "never";
-  return lastUsedAt === undefined ? "not shown" : time(lastUsedAt, nowMs);
+  return lastUsedAt === undefined ? notShown : time(lastUsedAt, nowMs);
 }
 
 function expiryWords({ expiresAt }: LiveCredential, { nowMs, time }: Timed): string {
   if (expiresAt === null) return "never";
-  if (expiresAt === undefined) return "not shown";
+  if (expiresAt === undefined) return notShown;
   return Date.parse(expiresAt) <= nowMs ? `expired ${time(expiresAt, nowMs)}` : time(expiresAt, nowMs);
 }
 
-function sentenceOf(one: LiveCredential, timed: Timed): string {
+function sentenceOf(one: LiveCredential, { width, ...timed }: Timed & Pick<Screen, "width">): string {
   const { id, name } = one;
   const [age, used, expiry] = [ageWords(one, timed.nowMs), lastUseWords(one, timed), expiryWords(one, timed)];
   const parts = [
     age === "" ? "" : `${age} old`,
-    used === "not shown" ? "" : used === "never" ? "never used" : `used ${used}`,
-    expiry === "not shown"
+    used === notShown ? "" : used === "never" ? "never used" : `used ${used}`,
+    expiry === notShown
       ? ""
       : expiry === "never"
         ? "does not expire"
@@ -220,6 +232,8 @@ function sentenceOf(one: LiveCredential, timed: Timed): string {
           ? expiry
           : `expires ${expiry}`,
   ].filter((part) => part !== "");
+  // Beside the mark, no id may leave the line.
+  if (!fitsBeside(id, width) && parts.length > 0) return `${parts.join(", ")}: ${id}${name ? ` ${name}` : ""}`;
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }
 

@@ -1,5 +1,5 @@
 // Fits tables and texts to a terminal. Values that users copy stay whole.
-import { roughWidth } from "../visible-text.ts";
+import { isAscii, roughFit, roughWidth } from "../visible-text.ts";
 
 export const gap = 2;
 
@@ -85,14 +85,25 @@ export interface Wrapping {
 /** Below this width, the terminal wraps the text itself. */
 const narrowestLine = 20;
 
-/** Breaks text between words. Long words and commands stay whole. An id gets no margin if it fits only without one. */
+/** A longer word, or one outside ASCII, is no id; with one of these signs, it may be a path or a value to copy. */
+const longestId = 64;
+const isName = (word: string): boolean => (word.length > longestId || !isAscii(word)) && /^[^\s/\\=:]+:?$/.test(word);
+
+function shortName(word: string, room: number): string {
+  if (roughWidth(word) <= room || !isName(word)) return word;
+  const [end = ""] = /[.,:;)"]*$/.exec(word) ?? [];
+  return roughFit(word.slice(0, word.length - end.length), room - end.length) + end;
+}
+
+/** Breaks text between words. Long words and commands stay whole, and names wider than a line are cut. An id gets no margin if it fits only without one. */
 export function wrapped(text: string, { width, margin = "" }: Wrapping): string {
   if (width === undefined || width < narrowestLine) return margin + text;
   const lines: string[] = [];
   const fitsAlone = (one: string): boolean => margin.length + one.length > width && one.length <= width;
   const placed = (one: string): string => (fitsAlone(one) && /^[\w-]+\W?$/.test(one) ? one : margin + one);
   let line = "";
-  for (const word of wordsOf(text)) {
+  for (const whole of wordsOf(text)) {
+    const word = shortName(whole, width - margin.length);
     const longer = line === "" ? word : `${line} ${word}`;
     if (line !== "" && margin.length + roughWidth(longer) > width) {
       lines.push(placed(line));

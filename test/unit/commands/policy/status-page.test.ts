@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { type Status, statusPage } from "../../../../src/commands/policy/status-page.ts";
+import { roughWidth } from "../../../../src/output/visible-text.ts";
 import { expectScreens } from "../../../support/golden-screens.ts";
 import { stage } from "../../output/streams.ts";
 
@@ -63,6 +64,7 @@ it("the page matches the golden screens: a table with a timeline, or sentences o
 it.each([
   [39, 120],
   [39, 100],
+  [39, 80],
   [12, 80],
 ])(
   "the page draws the timeline and the names of ids of %i characters at %i columns: other columns are left out for it",
@@ -71,15 +73,29 @@ it.each([
     const text = await statusAt({ ...morning, credentials }, columns);
     expect(text).toMatch(/expires +now ·· 30|expires +now ······ 30/);
     expect(text).toMatch(/  ending .*in 6 days +█/);
+    if (columns > 80) expect(text).toMatch(/age +last used/);
+    for (const { id } of credentials) expect(text).toContain(`${id}`);
     expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(columns);
   },
 );
 
-it("at 40 columns, no line breaks an id of 38 characters", async () => {
+it("at 40 columns, no line breaks an id of 38 characters, and no mark is alone", async () => {
   const credentials = morning.credentials.map((one) => ({ ...one, id: one.id.padEnd(38, "0") }));
-  const text = await statusAt({ ...morning, credentials, needed: [], waiting: [] }, 40);
+  const what = `${credentials[1]!.id} "ending"`;
+  const needed = [{ mark: "!", what, state: "expires in 6 days" }] as const;
+  const text = await statusAt({ ...morning, credentials, needed, waiting: [] }, 40);
   for (const line of text.split("\n")) expect(line.length, line).toBeLessThanOrEqual(40);
+  expect(text).not.toMatch(/^ *[✗!·]$/m);
+  expect(text).toMatch(/! expires in 6 days:\nak_eu_ending0+\n/);
   for (const { id } of credentials) expect(text).toContain(id);
+});
+
+it.each([40, 80])("names of 255 letters or of 75 columns of Chinese are cut at %i columns", async (columns) => {
+  const names = ["n".repeat(255), "收".repeat(37)];
+  const credentials = names.map((name, index) => key(`ak_eu_${index}`, name, [4, 0, 61]));
+  const needed = names.map((name) => ({ mark: "!", what: `ak_eu_1 "${name}"`, state: "expires in 6 days" }) as const);
+  const text = await statusAt({ ...morning, credentials, needed }, columns);
+  for (const line of text.split("\n")) expect(roughWidth(line), line).toBeLessThanOrEqual(columns);
 });
 
 it("the page lists the items that need a person by severity, then by kind and date", async () => {
