@@ -758,6 +758,19 @@ describe("a table of concurrent work", () => {
     expect(await linesOf(stderr.text)).toEqual(["Note: in between"]);
   });
 
+  it.each(["n".repeat(255), "収".repeat(75)])("cuts a name, and not the state: %s", async (name) => {
+    const clock = new HandClock();
+    const { output, stderr } = stage({ ...drawn, clock });
+    const table = output.liveTable("Applying", [name]);
+    table.set(name, "create");
+    clock.pass(300);
+    await idle(stderr);
+    vi.useRealTimers();
+    const { lines } = await shown(stderr.text, { columns: 80, mayStyle: true });
+    expect(lines[1]).toMatch(/^ {2}(n{66,}|収{33,})…  create$/);
+    table.done();
+  });
+
   it("shows a count of the rest if the screen is too small", async () => {
     const clock = new HandClock();
     const { output, stderr } = stage({ ...drawn, clock });

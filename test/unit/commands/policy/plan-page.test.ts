@@ -8,6 +8,7 @@ import type { SeenCredential } from "../../../../src/policy/observed.ts";
 import { planPolicy, type PlanOptions } from "../../../../src/policy/plan.ts";
 import type { ClientItem, KeyItem, PolicyItem } from "../../../../src/policy/policy.ts";
 import { worksByName } from "../../../../src/policy/works.ts";
+import { roughWidth } from "../../../../src/output/visible-text.ts";
 import { commandMark } from "../../../../src/secrets/destination.ts";
 import { expectScreens } from "../../../support/golden-screens.ts";
 import { stage } from "../../output/streams.ts";
@@ -187,6 +188,16 @@ it("the page matches the golden screens, complete at each width, and the same wi
       pages.push(`${what}, ${columns} columns\n${"─".repeat(columns)}\n${text}`);
     }
   await expectScreens("plan", pages.join("\n"));
+});
+
+it.each([120, 80, 40])("names are cut at %i columns", async (columns) => {
+  for (const name of ["n".repeat(255), "収".repeat(75)]) {
+    const text = await shown(
+      { items: [client(name, { destinations: [] })], keys: [seen("ak_eu_1", 1, { name })] },
+      columns,
+    );
+    for (const line of text.split("\n")) expect(roughWidth(line), line).toBeLessThanOrEqual(columns);
+  }
 });
 
 it("the page never breaks an id, command or destination", async () => {
