@@ -215,11 +215,12 @@ describe("doctor", () => {
     ["a profile that is not found", ["-p", "nobody"]],
   ])("%s: the other rows refer to the one with the next step", async (_what, words) => {
     const bare = { INTEG_CONFIG_DIR: at.path("bare-config"), INTEG_STATE_DIR: at.path("bare-state") };
-    const none = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_PROFILE: "" };
+    const none = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_PROFILE: "", INTEG_ACCESS_TOKEN: "" };
     const { code, stdout } = await at.integ(["doctor", ...words, "--json"], { env: { ...bare, ...none } });
     const rows = (JSON.parse(stdout) as { data: { message: string; hint: string | null; next: string | null }[] }).data;
     const isOther = ({ message }: { message: string }): boolean => message === "not checked: profile has a problem";
     expect([code, rows.filter((row) => !isOther(row) && (row.hint ?? row.next) !== null).length]).toEqual([10, 1]);
+    if (words.length === 0) expect(rows[0]!.message).toContain("add --profile sandbox to the command");
     const others = rows.filter(isOther).map(({ hint, next }) => `${hint} ${next}`);
     expect(others).toEqual(Array(7).fill('Correct the failed check "profile" first. null'));
   });
@@ -411,6 +412,7 @@ describe("doctor", () => {
     const { data }: { data: Row[] } = JSON.parse(stdout);
     const both = await own.integ(["doctor", "--all-profiles", "-p", "one"]);
     expect([code, both.code]).toEqual([10, 2]);
+    expect(stdout).not.toContain("chosen by");
     const services = data.filter(({ check }) => check === "service");
     expect(services.map(({ profile, status }) => [profile, status])).toEqual([
       ["one", "ok"],

@@ -59,6 +59,13 @@ describe("a pager", () => {
   });
 });
 
+it("doctor without a usable profile is a table at 80 columns", async () => {
+  const session = new Session(["doctor", "-p", "nobody"], { home, columns: 80 });
+  expect(await session.ended).toBe(10);
+  expect(session.shown).toMatch(/^STATUS +CHECK +MESSAGE/m);
+  for (const line of session.shown.split(/\r?\n/)) expect(line.length, line).toBeLessThanOrEqual(80);
+});
+
 describe("a time", () => {
   it("is relative on a terminal, and exact on a pipe", async () => {
     const words = ["entities", "list", "--limit", "3", "--quiet", "--fields", "id,created_at"];

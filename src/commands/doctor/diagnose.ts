@@ -12,7 +12,7 @@ const requestTimeoutMs = 5000;
 const columns: readonly Column[] = [
   { path: "status", heading: "status", kind: "status" },
   { path: "profile", heading: "profile" },
-  { path: "check", heading: "check", kind: "id" },
+  { path: "check", heading: "check", kind: "sentence" },
   { path: "message", heading: "message", kind: "sentence" },
   { path: "hint", heading: "what to do", kind: "advice" },
   { path: "next", heading: "next", kind: "command" },
@@ -140,7 +140,9 @@ async function runCheck(
     if (system !== undefined) return { diagnoses: problem(system, {}) };
     if (!(error instanceof Failure)) throw error;
     if (isInterruption(error)) throw error;
-    return { diagnoses: problem(error.message, error.details), failure: error };
+    const { meaning } = error.details;
+    const message = name === "profile" && meaning !== undefined ? `${error.message} ${meaning}` : error.message;
+    return { diagnoses: problem(message, error.details), failure: error };
   }
 }
 
