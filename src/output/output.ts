@@ -293,7 +293,11 @@ async function printPage({ terminal, times }: OutputOptions, lines: Parameters<O
   const time = times === "iso" ? (iso: string) => iso : relativeTime;
   for (const { mark, tone, lead: name = "", text, margin, isWhole } of lines({ width, measure, isPlain, time })) {
     const lead = measure.fit(visibleText(name), (width ?? Number.POSITIVE_INFINITY) - 4);
-    const broken = wrapped(visibleText(text), { width: isWhole ? undefined : width, margin: " ".repeat(margin) });
+    const broken = wrapped(visibleText(text), {
+      width: isWhole ? undefined : width,
+      margin: " ".repeat(margin),
+      cutsNames: true,
+    });
     if (mark === undefined) {
       await terminal.writeOut(isolated(`${broken.trimEnd()}\n`, terminal.isTTY.stdout));
       continue;

@@ -18,8 +18,12 @@ beforeAll(async () => {
 
 const sgr = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 
-async function outputOf(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const session = new Session(words, { home, env });
+async function outputOf(
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  columns = 120,
+): Promise<string> {
+  const session = new Session(words, { home, env, columns });
   await session.ended;
   return session.written;
 }
@@ -64,6 +68,12 @@ it("doctor without a usable profile is a table at 80 columns", async () => {
   expect(await session.ended).toBe(10);
   expect(session.shown).toMatch(/^STATUS +CHECK +MESSAGE/m);
   for (const line of session.shown.split(/\r?\n/)) expect(line.length, line).toBeLessThanOrEqual(80);
+});
+
+it("sandbox status at 40 columns wraps all but values and commands", async () => {
+  const shown = await outputOf(["sandbox", "status"], {}, 40);
+  for (const line of shown.split(/\r?\n/))
+    if (line.length > 40) expect(line).toMatch(/^(us|eu) {2}\S+$|^ {2}integ /);
 });
 
 describe("a time", () => {

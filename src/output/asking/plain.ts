@@ -191,7 +191,7 @@ function refuse(context: PromptContext, list: PlainList, answer: string): undefi
   const searchText = answer.toLowerCase();
   const matches = ({ label }: PlainOption): boolean =>
     !/^\d+$/.test(answer) && label.toLowerCase().includes(searchText);
-  const lines = numbered(list).filter((_line, index) => matches(list.options[index]!));
+  const lines = numbered(list, context.terminal.errWidth).filter((_line, index) => matches(list.options[index]!));
   const quotedAnswer = `"${visibleText(answer)}"`;
   context.terminal.writeErr(
     lines.length === 0 ? `Invalid choice ${quotedAnswer}.\n` : `These contain ${quotedAnswer}:\n${listed(lines)}`,
@@ -199,9 +199,14 @@ function refuse(context: PromptContext, list: PlainList, answer: string): undefi
   return undefined;
 }
 
-function numbered({ options }: PlainList): string[] {
-  const width = String(options.length).length;
-  return options.map(({ label }, index) => `  ${String(index + 1).padStart(width)}. ${label}`);
+function numbered({ options }: PlainList, width: number | undefined): string[] {
+  const digits = String(options.length).length;
+  const margin = " ".repeat(digits + 4);
+  return options.map(({ label }, index) => {
+    const lines = wrapped(label, { width, margin });
+    const number = `  ${String(index + 1).padStart(digits)}.`;
+    return lines.startsWith(margin) ? `${number} ${lines.slice(margin.length)}` : `${number}\n${lines}`;
+  });
 }
 
 function listed(lines: readonly string[]): string {
@@ -212,7 +217,7 @@ function listed(lines: readonly string[]): string {
 
 function printList({ terminal }: PromptContext, list: PlainList): void {
   const question = wrapped(asPrompt(list.question), { width: terminal.errWidth });
-  terminal.writeErr(`${question}\n${listed(numbered(list))}`);
+  terminal.writeErr(`${question}\n${listed(numbered(list, terminal.errWidth))}`);
 }
 
 function asPrompt(message: string): string {

@@ -80,6 +80,8 @@ export interface Wrapping {
   /** Width in columns; undefined prevents wrapping. */
   readonly width?: number | undefined;
   readonly margin?: string;
+  /** Cut names that are wider than a line. */
+  readonly cutsNames?: boolean;
 }
 
 /** Below this width, the terminal wraps the text itself. */
@@ -87,7 +89,8 @@ const narrowestLine = 20;
 
 /** A longer word, or one outside ASCII, is no id; with one of these signs, it may be a path or a value to copy. */
 const longestId = 64;
-const isName = (word: string): boolean => (word.length > longestId || !isAscii(word)) && /^[^\s/\\=:]+:?$/.test(word);
+const isName = (word: string): boolean =>
+  (word.length > longestId || !isAscii(word)) && /^[^\s/\\=:.]+[.:;,]*$/.test(word);
 
 function shortName(word: string, room: number): string {
   if (roughWidth(word) <= room || !isName(word)) return word;
@@ -95,15 +98,15 @@ function shortName(word: string, room: number): string {
   return roughFit(word.slice(0, word.length - end.length), room - end.length) + end;
 }
 
-/** Breaks text between words. Long words and commands stay whole, and names wider than a line are cut. An id gets no margin if it fits only without one. */
-export function wrapped(text: string, { width, margin = "" }: Wrapping): string {
+/** Breaks text between words. Long words and commands stay whole. An id gets no margin if it fits only without one. */
+export function wrapped(text: string, { width, margin = "", cutsNames = false }: Wrapping): string {
   if (width === undefined || width < narrowestLine) return margin + text;
   const lines: string[] = [];
   const fitsAlone = (one: string): boolean => margin.length + one.length > width && one.length <= width;
   const placed = (one: string): string => (fitsAlone(one) && /^[\w-]+\W?$/.test(one) ? one : margin + one);
   let line = "";
   for (const whole of wordsOf(text)) {
-    const word = shortName(whole, width - margin.length);
+    const word = cutsNames ? shortName(whole, width - margin.length) : whole;
     const longer = line === "" ? word : `${line} ${word}`;
     if (line !== "" && margin.length + roughWidth(longer) > width) {
       lines.push(placed(line));

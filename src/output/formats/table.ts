@@ -4,7 +4,7 @@ import { JsonText, type Parts } from "../../api/json/json-text.ts";
 import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import type { RowPage } from "../row-page.ts";
-import { type DisplayWidth, asciiWidth, isAscii, isolated, visibleText } from "../visible-text.ts";
+import { type DisplayWidth, asciiWidth, isAscii, isolated, roughWidth, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, type Cell, personCell, statusCell } from "./cells.ts";
 import {
   gap,
@@ -286,7 +286,14 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
     const heading = headings[index] ?? "";
     const value = isolated(personCell(cell(column), { kind: column.kind, time }), target.isTerminal);
     const shown = paint !== undefined && column.kind === "status" ? paintStatus(value, paint) : value;
-    return (paint?.bold(heading) ?? heading) + " ".repeat(width - measure.of(heading) + gap) + shown;
+    const shownHeading = paint?.bold(heading) ?? heading;
+    const room = target.width - width - gap;
+    if (!target.isTerminal || roughWidth(value) <= room)
+      return shownHeading + " ".repeat(width - measure.of(heading) + gap) + shown;
+    // A value to copy is whole.
+    const isToCopy = column.kind === "id" || column.kind === "command" || column.field.name === view.secretField;
+    const margin = roughWidth(value) + gap > target.width ? "" : " ".repeat(gap);
+    return `${shownHeading}\n${isToCopy ? margin + value : wrapped(value, { width: target.width, margin: " ".repeat(gap) })}`;
   });
   if (view.title !== undefined && target.isTerminal) lines.unshift(visibleText(view.title));
   return `${lines.join("\n")}\n`;

@@ -90,7 +90,16 @@ describe("one resource", () => {
     expect(some.stdout.text).toBe("id  c1\n");
     const { out } = await shown({ tty: true, columns: 20 });
     expect(out).toMatch(/^OAuth client c1\n/);
-    expect(out).toContain("3 days ago (2026-11-18T12:00:00.000Z)");
+    expect(out).toMatch(/3 days ago\n +\(2026-11-18T12:00:00.000Z\)/);
+  });
+
+  it("folds at a terminal, and keeps ids and secrets whole", async () => {
+    const { output, stdout } = stage({ tty: true, columns: 40 });
+    const [id, secret, owner] = ["oac_us_".padEnd(39, "0"), "s t ".repeat(20), "Ann of ".repeat(12).trim()];
+    await output.resource(JSON.stringify({ id, client_secret: secret, owner: { name: owner } }), view);
+    expect(stdout.text).toContain(`\n${id}\n`);
+    expect(stdout.text).toContain(`\n${secret}\n`);
+    for (const line of stdout.text.split("\n")) if (line !== secret) expect(line.length, line).toBeLessThanOrEqual(40);
   });
 
   it("can be read back from YAML and CSV", async () => {
@@ -601,7 +610,7 @@ describe("questions", () => {
     await keysAt({ stdin, stderr }, "k\r");
     expect(await secret).toBe("k");
     const picked = output.pick(`Which region does ${id} belong to, of all these`, {
-      choices: regions,
+      choices: [{ value: "us", hint: "the one whose address is api.example.com, of your organization" }, ...regions],
       flag: "--region",
     });
     await keysAt({ stdin, stderr }, "1\n");
