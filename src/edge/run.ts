@@ -347,7 +347,8 @@ async function usageFailure(complaint: string, { words, program, stopped, unknow
   const { unknownWordHelp, familiarOption } = await import("./unknown-words.ts");
   const details: { -readonly [key in keyof FailureDetails]: FailureDetails[key] } = {
     nextCommand: help,
-    ...(familiarOption(message) ?? { meaning: suggestion || undefined }),
+    ...familiarOption(message, command),
+    ...(suggestion && { meaning: suggestion }),
   };
   const isFile = message.startsWith("too many") && words.some((word) => /\.ya?ml$/.test(word));
   if (isFile && stopped?.options.some(({ long }) => long === "--file") === true)

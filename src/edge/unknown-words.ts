@@ -32,10 +32,11 @@ const familiarOptions: Readonly<Record<string, FailureDetails>> = {
   target: { meaning: "--only <item> selects items of the policy." },
 };
 
-/** `message` is commander's sentence about an unknown option. */
-export function familiarOption(message: string): FailureDetails | undefined {
+/** `message` is commander's sentence about an unknown option of the command. */
+export function familiarOption(message: string, [noun = ""]: readonly string[]): FailureDetails | undefined {
   const [, name = ""] = /^unknown option '--?([\w-]+)/.exec(message) ?? [];
-  return Object.hasOwn(familiarOptions, name) ? familiarOptions[name] : undefined;
+  const familiar = Object.hasOwn(familiarOptions, name) ? familiarOptions[name] : undefined;
+  return familiar?.meaning === undefined || ["plan", "apply", "adopt"].includes(noun) ? familiar : undefined;
 }
 
 const aliases: Readonly<Record<string, keyof typeof familiarWords>> = {

@@ -46,6 +46,10 @@ describe("the command line", () => {
     ["policy plan integ.yaml", { nextCommand: "integ help plan" }],
     ["plan integ.yaml", { hint: "Name the policy file with -f <file>." }],
     ["apply --auto-approve", { meaning: expect.stringContaining("--yes") }],
+    ["keys list --auto-approve", expect.not.objectContaining({ meaning: expect.anything() })],
+    ["plan --target x", { meaning: expect.stringContaining("--only") }],
+    ["keys list --target x", expect.not.objectContaining({ meaning: expect.anything() })],
+    ["oauth-clients create --target x", expect.not.objectContaining({ meaning: expect.anything() })],
   ])("answers words of other programs: %s", async (line, details) => {
     await expect(readCommandLine(line.split(" "), screen)).rejects.toMatchObject({ details });
   });
