@@ -23,6 +23,8 @@ export interface Column {
   readonly isKey?: boolean;
   /** The field with a status's expiry, after which `active` is shown as `expired`. */
   readonly expiry?: string;
+  /** What a terminal's list shows for null. */
+  readonly none?: string;
 }
 
 export interface ListView {

@@ -77,9 +77,11 @@ class TableList implements PageWriter {
     const time = (iso: string): string => (target.hasRelativeTimes ? relativeTime(iso, target.now()) : iso);
     const { nowMs = target.now() } = this.#view;
     const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields);
-    return this.#all.map((column, index) =>
-      personCell(statusCell(values[index], { column, row, nowMs }), { kind: column.kind, time }),
-    );
+    return this.#all.map((column, index) => {
+      const cell = statusCell(values[index], { column, row, nowMs });
+      if (cell === null && column.none !== undefined && target.isTerminal) return column.none;
+      return personCell(cell, { kind: column.kind, time });
+    });
   }
 
   /** Sentences wrap, but a command stays on one line, so that users can copy it. */
@@ -154,7 +156,10 @@ class TableList implements PageWriter {
   #rest(cells: readonly string[], below: readonly number[]): string {
     const nonempty = below.filter((index) => cells[index] !== "-");
     if (nonempty.length === 0) return "";
-    const named = nonempty.map((index) => `${this.#columns[index]?.heading} ${visibleText(cells[index] ?? "")}`);
+    const named = nonempty.map((index) => {
+      const [heading, cell] = [this.#columns[index]?.heading, visibleText(cells[index] ?? "")];
+      return `${heading === "expires" && cell.endsWith(" ago") ? "expired" : heading} ${cell}`;
+    });
     const { width } = this.#target;
     return joinedWithin(named, width - 2)
       .map((line) => `${isolated(wrapped(line, { width, margin: "  " }))}\n`)

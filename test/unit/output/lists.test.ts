@@ -318,6 +318,23 @@ describe("table", () => {
     expect(stdout.text).toMatch(/status +expired/);
   });
 
+  it("below a narrow row says `expired`, and `never` for null", async () => {
+    const { output, stdout } = stage({ tty: true, columns: 40 });
+    const columns = [
+      { path: "id", heading: "id" },
+      { path: "used", heading: "last used", kind: "time", none: "never" },
+      { path: "end", heading: "expires", kind: "time", none: "never" },
+    ] as const;
+    const list = output.list({ columns, singular: "key", plural: "keys" });
+    const ids = ["k1", "k2"].map((id) => id.padEnd(32, "0"));
+    const ends = ["2026-11-01T12:00:00Z", null];
+    await list.page(pageOf(ids.map((id, index) => JSON.stringify({ id, used: null, end: ends[index] }))));
+    await list.end({ nextPageToken: null, hasMore: false });
+    expect(stdout.text).toMatch(
+      /^ID\n.*\n {2}last used never · expired \d+ days ago\n.*\n {2}last used never · expires never\n/,
+    );
+  });
+
   it("reports an empty list in words, and prints only its heading on a pipe", async () => {
     expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "Note: No entities.\n" });
     expect(await printed({ pages: [] })).toMatchObject({
