@@ -417,7 +417,7 @@ function message(
   { text, width }: { readonly text: string; readonly width: number | undefined },
 ): string {
   const [first = "", ...more] = visibleLines(text.trimEnd()).split("\n");
-  const lines = [wrapped(`${label}: ${first}`, { width, margin: "  " }).trimStart()];
+  const lines = [wrapped(`${label}: ${first}`, { width, margin: "  ", cutsNames: label === "Note" }).trimStart()];
   return `${[...lines, ...more.map((line) => wrapped(line, { width, margin: "  " }))].join("\n")}\n`;
 }
 

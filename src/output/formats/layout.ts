@@ -87,13 +87,12 @@ export interface Wrapping {
 /** Below this width, the terminal wraps the text itself. */
 const narrowestLine = 20;
 
-/** A longer word, or one outside ASCII, is no id; with one of these signs, it may be a path or a value to copy. */
-const longestId = 64;
-const isName = (word: string): boolean =>
-  (word.length > longestId || !isAscii(word)) && /^[^\s/\\=:.]+[.:;,]*$/.test(word);
+/** Wider words without digits, or outside ASCII, are names. */
+const widestWord = 32;
 
 function shortName(word: string, room: number): string {
-  if (roughWidth(word) <= room || !isName(word)) return word;
+  const isPath = /[/\\=\s]|[.:][\p{L}\p{N}]/u.test(word);
+  if (roughWidth(word) <= Math.max(room, widestWord) || isPath || (isAscii(word) && /\d/.test(word))) return word;
   const [end = ""] = /[.,:;)"]*$/.exec(word) ?? [];
   return roughFit(word.slice(0, word.length - end.length), room - end.length) + end;
 }

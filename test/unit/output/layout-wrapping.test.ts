@@ -58,6 +58,25 @@ it.each([
   }
 });
 
+it("wrapping cuts names on request, and no ids, keys, paths and commands", () => {
+  const kept = [
+    "ak_us_5de667e059edeaed67123c92d026d79a5de667e059ed",
+    `/srv/${"d".repeat(60)}`,
+    "vault:収".padEnd(60, "集"),
+  ];
+  const name = "n".repeat(255);
+  const text = wrapped(`${kept.join(" ")} (${name}), ${name}: integ adopt --name ${name}`, {
+    width: 40,
+    cutsNames: true,
+  });
+  expect(text.split("\n")).toEqual([
+    ...kept,
+    `(${"n".repeat(36)}…),`,
+    `${"n".repeat(38)}…:`,
+    `integ adopt --name ${name}`,
+  ]);
+});
+
 it("wrapping knows every noun and verb of integ", () => {
   const { commands } = buildProgram("0", () => {});
   expect(firstWords.split("|")).toEqual([...commands.map((one) => one.name()), "help"].sort());

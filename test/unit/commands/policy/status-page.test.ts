@@ -74,7 +74,7 @@ it.each([
     expect(text).toMatch(/expires +now ·· 30|expires +now ······ 30/);
     expect(text).toMatch(/  ending .*in 6 days +█/);
     if (columns > 80) expect(text).toMatch(/age +last used/);
-    for (const { id } of credentials) expect(text).toContain(`${id}`);
+    for (const { id } of credentials) expect(text).toContain(id);
     expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(columns);
   },
 );
