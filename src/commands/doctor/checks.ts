@@ -25,16 +25,15 @@ export const machineChecks: readonly Check[] = [
 
 async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
-  const source = profile.source === "flag" ? "--profile" : profile.source;
   // With --all-profiles, nobody chose the profile.
-  const isChosen = profile.source !== "flag" || subject.context.settings.profile !== undefined;
+  const by = profile.source === "flag" ? subject.context.settings.profile && "--profile" : profile.source;
   const address = profile.baseUrl.startsWith("http:")
     ? "plain http, loopback only"
     : profile.baseUrl.startsWith("https:")
       ? "TLS"
       : "embedded";
   return [
-    ok("profile", `${profile.name} (${profile.region})${isChosen ? `, chosen by ${source}` : ""}`),
+    ok("profile", `${profile.name} (${profile.region})${by ? `, chosen by ${by}` : ""}`),
     ok("address", `${profile.baseUrl} (${address})`),
     ...(profile.organizationId === undefined
       ? [

@@ -136,8 +136,8 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     column("", ({ name = "" }) => screen.measure.fit(visibleText(name), most));
   const ids = column("Credentials", ({ id }) => `    ${id}`);
   const shortIds = column("Credentials", ({ id }) => (isLong(id) ? "" : `    ${id}`));
-  const expiries = column("expires", (one) => expiryWords(one, timed).replace(notShown, "-"));
-  const used = column("last used", (one) => lastUseWords(one, timed).replace(notShown, "-"));
+  const expiries = column("expires", (one) => expiryWords(one, timed));
+  const used = column("last used", (one) => lastUseWords(one, timed));
   const ages = column("age", (one) => ageWords(one, nowMs));
   const widthOf = (columns: readonly { readonly width: number }[]): number =>
     columns.reduce((sum, { width }) => sum + width + 2, 0);
@@ -177,7 +177,6 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   ];
 }
 
-const notShown = "not shown";
 const isLong = (id: string): boolean => id.length > 20;
 
 /** @param text its first word stands after the mark */
@@ -209,12 +208,12 @@ function ageWords({ createdAt }: LiveCredential, nowMs: number): string {
 
 function lastUseWords({ lastUsedAt }: LiveCredential, { nowMs, time }: Timed): string {
   if (lastUsedAt === null) return "never";
-  return lastUsedAt === undefined ? notShown : time(lastUsedAt, nowMs);
+  return lastUsedAt === undefined ? "-" : time(lastUsedAt, nowMs);
 }
 
 function expiryWords({ expiresAt }: LiveCredential, { nowMs, time }: Timed): string {
   if (expiresAt === null) return "never";
-  if (expiresAt === undefined) return notShown;
+  if (expiresAt === undefined) return "-";
   return Date.parse(expiresAt) <= nowMs ? `expired ${time(expiresAt, nowMs)}` : time(expiresAt, nowMs);
 }
 
@@ -223,8 +222,8 @@ function sentenceOf(one: LiveCredential, { width, ...timed }: Timed & Pick<Scree
   const [age, used, expiry] = [ageWords(one, timed.nowMs), lastUseWords(one, timed), expiryWords(one, timed)];
   const parts = [
     age === "" ? "" : `${age} old`,
-    used === notShown ? "" : used === "never" ? "never used" : `used ${used}`,
-    expiry === notShown
+    used === "-" ? "" : used === "never" ? "never used" : `used ${used}`,
+    expiry === "-"
       ? ""
       : expiry === "never"
         ? "does not expire"

@@ -1,4 +1,3 @@
-import type { PageLine } from "../../output/output.ts";
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
@@ -33,28 +32,17 @@ export const command = defineVerb({
     const description = await describeSandbox(context.settings.stateDir).catch(throwSandboxFailure);
     const { format, fields } = context.output;
     if (format !== "table" || fields !== undefined) return context.output.document(description, { isRead: true });
-    const { us } = description;
-    const line = (margin: number, text = "", isWhole = false): PageLine => ({ margin, text, isWhole });
-    await context.output.page(({ width = Number.POSITIVE_INFINITY }) => [
-      line(0, "This machine's sandbox: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start."),
-      line(0),
-      ...labels.flatMap(([label, key]) => [
-        line(2, label),
-        ...(["us", "eu"] as const).map((region) => {
-          const value = `${region}  ${description[region][key]}`;
-          return line(4 + value.length > width ? 0 : 4, value, true);
-        }),
-      ]),
-      line(2, "cohorts"),
-      line(4, `us  ${us.cohort_ids.join(" ")}`),
-      line(0),
-      line(0, "Try:"),
-      line(
-        2,
-        `integ oauth-clients create --profile sandbox --service-account ${us.service_account_id} --scope entity:read`,
-        true,
-      ),
-      line(2, `integ cohorts members ${us.cohort_ids[0] ?? ""} --profile sandbox`, true),
-    ]);
+    const { us, eu } = description;
+    const rows = labels.map(([label, key]) => `  ${label}\n    us  ${us[key]}\n    eu  ${eu[key]}\n`).join("");
+    const text = "This machine's sandbox: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.";
+    await context.output.page(() => [{ margin: 0, text }]);
+    await context.output.text(`
+${rows}  cohorts
+    us  ${us.cohort_ids.join("\n        ")}
+
+Try:
+  integ oauth-clients create --profile sandbox --service-account ${us.service_account_id} --scope entity:read
+  integ cohorts members ${us.cohort_ids[0] ?? ""} --profile sandbox
+`);
   },
 });
