@@ -25,7 +25,7 @@ export const machineChecks: readonly Check[] = [
 
 async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
-  // With --all-profiles, nobody chose the profile.
+  // With --all-profiles, the user chose no profile.
   const by = profile.source === "flag" ? subject.context.settings.profile && "--profile" : profile.source;
   const address = profile.baseUrl.startsWith("http:")
     ? "plain http, loopback only"

@@ -179,7 +179,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
 
 const isLong = (id: string): boolean => id.length > 20;
 
-/** @param text its first word stands after the mark */
+/** @param text its first word follows the mark */
 function fitsBeside(text: string, width: number): boolean {
   return 4 + text.split(" ", 1)[0]!.length + 1 <= width;
 }
