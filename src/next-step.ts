@@ -140,7 +140,7 @@ const repeatedFlags: readonly RepeatedFlag[] = [
     short: shortFlags.profile,
     long: flags.profile,
     takes:
-      /^integ (adopt|api|apply|cohorts|doctor|entities|keys|oauth-clients|people|plan|policy check|profiles show|spec|status)\b/,
+      /^integ (adopt|api|apply|cohorts|doctor|entities|keys|oauth-clients|people|plan|policy check|profiles show|report|spec|status)\b/,
     names: / (-p|--profile)\b|^integ profiles show ./,
   },
   // A plan contains the name of its policy file, so `apply` of a plan does not need the flag.
@@ -176,6 +176,11 @@ export function stepAs<T extends string>(profile: string | undefined, step: T): 
   const [, advice = "", command] = /^(.*: )?(integ .*)$/s.exec(step) ?? [];
   if (profile === undefined || command === undefined) return step;
   return `${advice}${commandAfter(command as NextCommand, [shortFlags.profile, profile])}` as T;
+}
+
+/** Names the profile of the policy in a step, unless the step reads the policy file, which names it. */
+export function stepBeside<T extends string>(profile: string | undefined, step: T): T {
+  return /(^|: )integ (adopt|apply|plan|policy|status)\b/.test(step) ? step : stepAs(profile, step);
 }
 
 /** The last occurrence of the flag counts. */

@@ -11,7 +11,7 @@ import { agentMode } from "../profiles/agent-mode.ts";
 import { knownWords, type Typed, buildProgram, typedFor } from "../program.ts";
 import { buildContext } from "./build-context.ts";
 import { listenForInterruption } from "./interruption.ts";
-import { shell, type Advice, similarName, withoutConsent } from "../next-step.ts";
+import { shell, type Advice, similarName, stepBeside, withoutConsent } from "../next-step.ts";
 import { type Command, CommanderError, type Help } from "commander";
 import type { Screen } from "./help-screen.ts";
 
@@ -42,20 +42,27 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     if (typed.verb.isPaged) terminal.page();
     let announceWait = (): void => {};
     const interruption = listenForInterruption(process, () => announceWait());
-    const { context, close } = await buildContext(process, terminal, { globals, interruption, version });
+    const built = await buildContext(process, terminal, { globals, interruption, version });
+    const { close } = built;
+    const { context, policyProfile } = watchPolicyProfile(built.context);
     announceWait = () =>
       context.output.note("Finishing the current step, a few seconds at most; press Ctrl-C again to exit immediately.");
     try {
       await typed.verb.run(context, { args: await promptForArguments(context, typed), options: typed.options });
-      const { answered } = context.output;
-      if (answered.length > 0) context.output.note(`Without questions: ${shell`integ ${[...words, ...answered]}`}`);
+      const { answered, agreed } = context.output;
+      if (answered.length > 0)
+        context.output.note(`Without questions: ${shell`integ ${[...words, ...answered, ...agreed]}`}`);
       return 0;
     } catch (error) {
-      return await reportError(terminal, asSignalled(error, interruption.clock.interruption), {
-        format: globals.format,
-        typed: words,
-        isForAgent,
-      });
+      return await reportError(
+        terminal,
+        asSignalled(besidePolicy(error, policyProfile()), interruption.clock.interruption),
+        {
+          format: globals.format,
+          typed: words,
+          isForAgent,
+        },
+      );
     } finally {
       await close();
       terminal.end();
@@ -138,6 +145,27 @@ function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown 
   const isInterrupted = error instanceof Failure && error.kind === "interrupted";
   if (!isInterrupted || !aborted || !(reason instanceof Failure)) return error;
   return new Failure(reason.kind, error.message, error.details);
+}
+
+function watchPolicyProfile(context: Context): { context: Context; policyProfile: () => string | undefined } {
+  let policyProfile: string | undefined;
+  const named: Context["profiles"]["named"] = (name, source) => {
+    if (source === "policy") policyProfile = name;
+    return context.profiles.named(name, source);
+  };
+  return { context: { ...context, profiles: { ...context.profiles, named } }, policyProfile: () => policyProfile };
+}
+
+/** The profile of a policy is not typed, so the next step must name it. */
+function besidePolicy(error: unknown, profile: string | undefined): unknown {
+  if (!(error instanceof Failure) || profile === undefined) return error;
+  const { nextCommand: next, hint } = error.details;
+  const nextCommand = typeof next === "string" ? stepBeside(profile, next) : next;
+  return new Failure(error.kind, error.message, {
+    ...error.details,
+    nextCommand,
+    hint: hint && stepBeside(profile, hint),
+  });
 }
 
 async function reportError(

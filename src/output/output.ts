@@ -23,7 +23,7 @@ import { relativeTime, timeAhead } from "./relative-time.ts";
 import { inPages, pageOf, type RowPage } from "./row-page.ts";
 import { asciiWidth, type DisplayWidth, isolated, visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
-import type { NextCommand } from "../next-step.ts";
+import { flags, type NextCommand } from "../next-step.ts";
 
 /** `  <mark> <lead>` in the margin, then the text with a hanging indent. */
 export interface PageLine {
@@ -132,7 +132,8 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const asking = async (): Promise<Asking> =>
     (await import("./asking/questions.ts")).createQuestions({ ...options, interactive }, live);
   const answered: string[] = [];
-  /** An option is repeated before each of its values; an argument such as `<id>` contributes only its value. */
+  const agreed: string[] = [];
+  /** An option precedes each of its values; an argument such as `<id>` is only its value. */
   const remember = <T extends string | readonly string[]>(flag: string | undefined, answer: T): T => {
     const option = flag?.startsWith("-") ? flag.split(" ").slice(0, 1) : [];
     if (flag !== undefined) for (const value of [answer].flat()) answered.push(...option, value);
@@ -142,7 +143,13 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
     interactive,
     isScreen: terminal.isTTY.stdout,
     answered,
-    confirm: async (question, how) => yes || (await asking()).confirm(question, how),
+    agreed,
+    async confirm(question, how) {
+      if (yes) return true;
+      const isYes = await (await asking()).confirm(question, how);
+      if (isYes && how?.isPersonal !== true) agreed[0] = flags.yes;
+      return isYes;
+    },
     async ask(question, how) {
       const answer = await (await asking()).ask(question, how);
       if (!how?.hidden) return remember(how?.flag, answer);

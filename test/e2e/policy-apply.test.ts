@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { homeWithProfile } from "../crash/policy-scenes.ts";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
@@ -259,6 +260,30 @@ describe("a saved plan", () => {
   });
 });
 
+it("shows each step for a person once, with its items, in the plan and after apply", async () => {
+  expect((await integ(...creationWords(service, "--new", "--secret-file", "c.secret"))).code).toBe(0);
+  write(policy(item("a"), item("b", "{ every: 60d }", "unknown"), item("c"), item("d", "{ every: 60d }", "unknown")));
+  const planned = (await integ("plan")).stderr;
+  expect(planned).toMatch(/b, d: Replace secret: unknown in the policy file\.\nNext: integ apply --adopt\n$/);
+  const { code, stderr } = await integ("apply", "--yes");
+  expect(code).toBe(10);
+  expect(stderr).toMatch(/c: integ adopt oauth-client oac_\w+ --name c\n[^]*3 items were left\.\n +exit 10\nApplied: /);
+  expect(stderr.match(/Replace secret/g)).toHaveLength(1);
+});
+
+it("names the policy's profile in the next step of a plan that needs too many clients", async () => {
+  const own = await homeWithProfile(service, { names: [] });
+  onTestFinished(() => own.remove());
+  const items = Array.from({ length: 21 }, (_, index) => item(`c${index}`));
+  writeFileSync(own.path("many.yaml"), `${policy(...items)}profile: prod\n`);
+  const { us } = service;
+  expect((await own.integ(["plan", "-f", "many.yaml"])).stderr).toMatch(
+    new RegExp(
+      `at least 0 and needs 21 more, but may have 20\\.[^]*Next: integ oauth-clients list --service-account ${us.service_account_id} -p prod\n`,
+    ),
+  );
+});
+
 describe("integ status", () => {
   interface Status {
     readonly topic: string;
@@ -330,10 +355,30 @@ describe("integ status", () => {
       name: "policy",
       state: "unknown",
       due_at: null,
-      next_step: "integ policy check",
+      next_step: "integ policy check --offline",
       detail: expect.stringMatching(/^integ\.yaml:2:1: not valid YAML/),
     });
     expect(await integ("status", "-f", "integ.yaml")).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("shows what the journal knows if the service is not reached or the policy names no profile", async () => {
+    write(policy(item("a")));
+    await apply();
+    await service.fault("* /* drop=before");
+    const shown = async (): Promise<object[]> =>
+      (JSON.parse((await integ("status", "--json", "--retry-for", "0")).stdout) as { data: object[] }).data;
+    const unread = { state: "unknown", detail: expect.stringMatching(/^not reached: /), next_step: "integ doctor" };
+    expect(await shown()).toMatchObject([
+      { topic: "profile" },
+      { topic: "slots", state: "1 of 20" },
+      { topic: "policy", name: "policy", ...unread },
+      { topic: "key", name: "access keys", ...unread },
+    ]);
+    await service.calm();
+    write(`${policy(item("a"))}profile: nobody\n`);
+    expect(await shown()).toContainEqual(
+      expect.objectContaining({ topic: "policy", state: "unknown", detail: expect.stringContaining("nobody") }),
+    );
   });
 
   it("omits the expiry of a key that is being replaced, or that a due item replaces", async () => {
@@ -347,7 +392,9 @@ describe("integ status", () => {
     await seconds(2);
     write(key("{ every: 1s, overlap: 900ms }"));
     expect(await expiringKeys()).not.toContain(id);
-    expect(resultsOf(await apply())).toEqual({ deploy: "waiting" });
+    const waiting = await apply();
+    expect(resultsOf(waiting)).toEqual({ deploy: "waiting" });
+    expect(rowsOf(waiting)[0]!.message).toBe("rotated; the old key is revoked at the end of the overlap");
     rmSync(home.path("integ.yaml"));
     expect(await expiringKeys()).not.toContain(id);
   });
@@ -367,6 +414,8 @@ describe("integ oauth-clients audit", () => {
         remedy: `integ adopt oauth-client ${id} --name ${service.us.service_account_id.slice(3)}`,
       },
     ]);
+    rmSync(home.path("integ.yaml"));
+    expect(await integ("oauth-clients", "audit", "--json")).toMatchObject({ code: 0 });
     await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
     expect(rowsOf(await integ("oauth-clients", "audit", "--json"))).toMatchObject([
       { rule: "unusable", remedy: `integ oauth-clients revoke ${id}` },

@@ -53,6 +53,8 @@ describe("integ policy check", () => {
   });
 
   it("needs neither a profile nor the network with --offline", async () => {
+    write("version: [1\n");
+    expect((await integ("policy", "check")).stderr).toMatch(/Fix: Correct the file, then check it again\.\n +exit 2/);
     write(policy());
     const env = {
       INTEG_BASE_URL: "",
@@ -122,7 +124,11 @@ describe("integ policy init", () => {
   it("writes existing credentials to a valid file, and never overwrites a file", async () => {
     const made = await integ(...creationWords(service, "--secret-file", "made.secret", "--json"));
     const { id } = JSON.parse(made.stdout) as { id: string };
-    expect(await integ("policy", "init", "-f", "first.yaml")).toMatchObject({ code: 0, stdout: "" });
+    expect(await integ("policy", "init", "-f", "first.yaml")).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: expect.stringMatching(/Next: integ adopt --all -f first\.yaml\n$/),
+    });
     const text = readFileSync(home.path("first.yaml"), "utf8");
     const { oauth_clients, access_keys } = parse(text) as Record<
       string,

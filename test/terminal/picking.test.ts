@@ -214,6 +214,7 @@ describe("a missing argument", () => {
     await revoking.answer(new RegExp(`● ${revokedId}.*${kept}`, "s"), "\r");
     await revoking.answer(new RegExp(`Revoke client ${revokedId}`), "y");
     expect(await revoking.ended).toBe(0);
+    expect(revoking.written).toContain(`Without questions: integ oauth-clients revoke ${revokedId} --yes`);
     const again = session(["oauth-clients", "rotate"]);
     await again.answer(new RegExp(`● ${kept}`), "\u0003");
     expect(await again.ended).toBe(130);

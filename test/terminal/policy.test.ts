@@ -26,7 +26,8 @@ describe("integ apply at a terminal", () => {
     const dialog = new Session(["apply"], { home: homeOf(names) });
     await dialog.answer(/apply 3 changes of integ\.yaml\?/, "n");
     expect(await dialog.ended).toBe(2);
-    expect(dialog.written).toContain("item-2: create (");
+    expect(dialog.written).toMatch(/item-2 +create a client of .*[^]*Plan: 3 to create/);
+    expect(dialog.written).not.toContain("Note: item-2");
     expect(await account.creations()).toEqual([]);
   });
 
@@ -95,7 +96,20 @@ it("integ status at a terminal never says that nothing needs a person if it coul
   rmSync(home.path("integ.yaml"));
   const without = new Session(["status"], { home });
   expect(await without.ended).toBe(0);
-  expect(without.shown).toMatch(/No change needs you. Access keys were not read: .* no legacy bearer token/);
+  expect(without.shown).toMatch(/No change needs you. The service was not reached: .* no legacy bearer token/);
+  expect(without.shown.match(/no legacy bearer token/g)).toHaveLength(1);
+});
+
+it("integ status at a terminal names the credential of an item that needs a person", async () => {
+  const home = homeOf(names.slice(0, 1));
+  expect((await home.integ(["apply", "--yes"])).code).toBe(0);
+  const file = home.path("integ.yaml");
+  writeFileSync(file, readFileSync(file, "utf8").replace("every: 60d", "every: 1s"));
+  await new Promise((done) => setTimeout(done, 2100));
+  const status = new Session(["status"], { home });
+  expect(await status.ended).toBe(0);
+  const [client] = await account.live();
+  expect(status.shown).toMatch(new RegExp(`! item-0 \\(${client!.id}\\)`));
 });
 
 describe("integ adopt --all at a terminal", () => {

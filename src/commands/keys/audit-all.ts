@@ -22,7 +22,9 @@ type KeyRow = Readonly<Record<string, unknown>>;
 /** @returns findings grouped by key, the key with the worst finding first */
 export function auditKeys(rows: readonly KeyRow[], at: AuditInput, waivers: readonly Waiver[] = []): KeysAudit {
   const keys = rows.flatMap((row, index) => judgeKey(row, index + 1, at) ?? []);
-  const findings = keys.toSorted((one, other) => worstOf(one) - worstOf(other)).flatMap((key) => key.findings);
+  const findings = keys
+    .toSorted((one, other) => worstOf(one) - worstOf(other) || one.endsMs - other.endsMs)
+    .flatMap((key) => key.findings);
   const waived = applyWaivers(findings, waivers, at.now);
   return {
     ...waived,
@@ -34,7 +36,7 @@ export function auditKeys(rows: readonly KeyRow[], at: AuditInput, waivers: read
 }
 
 function worstOf({ findings: [worst] }: JudgedKey): number {
-  return worst === undefined ? Number.POSITIVE_INFINITY : rank[worst.severity];
+  return worst === undefined ? Number.MAX_VALUE : rank[worst.severity];
 }
 
 export function countOf(findings: readonly Finding[]): Record<Severity, number> {

@@ -50,6 +50,8 @@ export interface UnjudgedRule {
 export interface JudgedKey {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly UnjudgedRule[];
+  /** Milliseconds since 1970; the largest number without a known expiry. */
+  readonly endsMs: number;
   /** False for an undocumented status. */
   readonly isJudged: boolean;
 }
@@ -59,6 +61,8 @@ export interface AuditInput {
   readonly now: number;
   readonly limits: Thresholds;
   readonly caller: Caller;
+  /** For each key in a running overlap, by its id, the remedy in place of a revocation or another rotation. */
+  readonly ending?: ReadonlyMap<string, Advice>;
 }
 
 type Remedy = "revoke" | "keep" | "narrow" | { readonly replaceWith: readonly string[] };
@@ -105,7 +109,7 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, 
   if (key.status === "revoked") return undefined;
   // Spread objects would take three times as long for 100,000 keys, and need a full garbage collection.
   const [key_id, key_name] = [key.id ?? null, key.name ?? null];
-  const { now, limits, caller } = at;
+  const { now, limits, caller, ending } = at;
   const ownership = key.id === undefined ? "maybe" : caller.ownership(key.id);
   const subject: JudgedCase = {
     now,
@@ -126,12 +130,16 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, 
     unjudgedRules.push({ object: "unjudged", rule, key_id, key_name, reason: verdict.reason });
   }
   const remedies = verdicts.map(({ verdict }) => verdict.remedy);
-  const remedy = verdicts.length === 0 ? remedyWithoutId : mergedRemedy(subject, remedies);
+  const remedy =
+    ending?.get(key.id ?? "") ?? (verdicts.length === 0 ? remedyWithoutId : mergedRemedy(subject, remedies));
+  const expiry = expiryOf(subject);
+  const endsMs = typeof expiry === "number" ? expiry : Number.MAX_VALUE;
   const findings = verdicts.map(({ rule, verdict: { severity, message } }): Finding => {
     const id = `${rule}:${key.id ?? `row-${index}`}`;
     return { object: "finding", id, rule, severity, key_id, key_name, message, remedy };
   });
-  return { findings: findings.sort(bySeverity), unjudged: unjudgedRules, isJudged: undocumented === undefined };
+  const isJudged = undocumented === undefined;
+  return { findings: findings.sort(bySeverity), unjudged: unjudgedRules, endsMs, isJudged };
 }
 
 export const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
@@ -179,7 +187,7 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
     if (typeof expiry !== "number" || expiry > subject.now) return fine;
     if (subject.key.status === undefined)
       return unjudged(`it expired at ${subject.key.expiresAt}, and the response has no status`);
-    return finding("high", `expired at ${subject.key.expiresAt}, and its status is active`, "revoke");
+    return finding("high", `expired at ${subject.key.expiresAt}; the service still says active`, "revoke");
   },
   expiring(subject) {
     const expiry = expiryOf(subject);

@@ -7,8 +7,9 @@ import { read, serviceNow, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
-import { stepAs } from "../../next-step.ts";
+import { Failure, onFailure } from "../../errors.ts";
+import { dueAt } from "../../journal/entry.ts";
+import { type Advice, shell, stepAs } from "../../next-step.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { relativeTime } from "../../output/relative-time.ts";
@@ -42,7 +43,7 @@ export const command = defineVerb({
     },
     { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding per line" },
   ],
-  more: '--fix replaces a key whose secret went to a file, profile or store, with an overlap of 1d. A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day the finding is reported again.',
+  more: '--fix replaces a key whose secret went to a file, profile or store, with an overlap of 1d. A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day the finding is reported again. Rules: expired_active, expiring, no_expiry, never_used, idle, too_old, full_access, user_bound.',
   async run(context, { options }) {
     const limits = {
       maxAgeMs: parseLifetime(options.maxAge, "--max-age"),
@@ -58,7 +59,8 @@ export const command = defineVerb({
     const list = async () => (await read(context, "list access keys", () => service.accessKeys.list())).value;
     const value = await list();
     const now = serviceNow(context, service);
-    const at = { now, limits, caller: callerIn(profile, value, now) };
+    const ending = await overlaps(context, profile);
+    const at = { now, limits, caller: callerIn(profile, value, now), ending };
     const audited = ({ rows }: typeof value) =>
       auditKeys(
         rows.map((row) => row.value),
@@ -82,6 +84,21 @@ export const command = defineVerb({
     if (bad.length > 0 || isIncomplete) throw await findingsFailure(context, bad, report);
   },
 });
+
+/** A journal that cannot be read explains no key. */
+async function overlaps(context: Context, { baseUrl }: ActiveProfile): Promise<Map<string, Advice>> {
+  const entries = await context
+    .journal()
+    .then((journal) => journal.select({ states: ["waiting"], operation: "access_key.rotate" }))
+    .catch(onFailure(() => []));
+  const ofAccount = entries.filter(({ base_url }) => base_url === baseUrl);
+  return new Map(
+    ofAccount.map((entry): [string, Advice] => [
+      entry.detail.old_key ?? "",
+      `Wait until its overlap ends at ${dueAt(entry)}, and then revoke it: ${shell`integ journal recover ${entry.id}`}`,
+    ]),
+  );
+}
 
 function callerIn(profile: ActiveProfile, rows: Rows, now: number): Caller {
   const own = { keyId: profile.keyId, rows, now };
@@ -140,7 +157,10 @@ async function printNotes({ output }: Context, report: Report): Promise<void> {
   if (waived.length > 0) output.note(`${waived.length} waived: ${waived.map(({ id }) => id).join(", ")}.`);
   const isReported = sumOf(report.audit.counts) === 0 && !isOneDocument(output);
   const isPerKey = !isReported && output.format === "table" && output.fields === undefined;
-  if (!isReported) output.note(`${judgedLine(report)}${isPerKey ? " A row has all findings of a key." : ""}`);
+  if (!isReported)
+    output.note(
+      `${judgedLine(report)}${isPerKey ? " A row has all findings of a key, and the severity of the worst." : ""}`,
+    );
 }
 
 function judgedLine({ audit: { judged, keys } }: Report): string {
@@ -157,16 +177,23 @@ async function findingsFailure(
   bad: readonly Finding[],
   { audit, complete }: Report,
 ): Promise<Failure> {
-  const { high, medium, low } = (await import("./audit-all.ts")).countOf(bad);
-  const keys = new Set(bad.map(({ key_id, id }) => key_id ?? id)).size;
-  const counts = [high && `${high} high`, medium && `${medium} medium`, low && `${low} low`].filter(Boolean).join(", ");
+  const { countOf } = await import("./audit-all.ts");
+  const counts = countWords(countOf(bad));
+  // The findings of a key are in the order of their severity, so the worst replaces the others.
+  const worst = [...new Map(bad.toReversed().map((one) => [one.key_id ?? one.id, one])).values()];
+  const keys = worst.length;
+  const byKey = keys === bad.length ? "" : `; by the worst of each key: ${countWords(countOf(worst))}`;
   const notJudged = bad.length === 0 ? audit.unjudged.length : 0;
   const gaps = [notJudged > 0 && `${notJudged} not judged`, !complete && "not every key was listed"]
     .filter(Boolean)
     .join(", ");
   const all = `${bad.length === 1 ? "1 finding" : `${bad.length} findings`} on ${keys === 1 ? "1 key" : `${keys} keys`}`;
-  const words = bad.length === 0 ? `The audit is not complete: ${gaps}.` : `The audit has ${all}: ${counts}.`;
+  const words = bad.length === 0 ? `The audit is not complete: ${gaps}.` : `The audit has ${all}: ${counts}${byKey}.`;
   return new Failure("findings", words, { where: await whereOf(context) });
+}
+
+function countWords({ high, medium, low }: Readonly<Record<Severity, number>>): string {
+  return [high && `${high} high`, medium && `${medium} medium`, low && `${low} low`].filter(Boolean).join(", ");
 }
 
 interface Report {

@@ -19,9 +19,9 @@ export interface ClientFinding {
 export interface ClientAuditLimits {
   readonly maxAgeMs: number;
   readonly nowMs: number;
-  /** Ids of the clients of policy items. */
-  readonly declared: ReadonlySet<string>;
-  /** Names of policy items, and names that the audit has suggested. */
+  /** These clients belong to a policy item in the journal; undefined without a policy file, when none must. */
+  readonly declared: ReadonlySet<string> | undefined;
+  /** Policy items have these names. The audit adds the names that it suggests, so that it suggests no name twice. */
   readonly names: Set<string>;
 }
 
@@ -73,7 +73,7 @@ function findingOf(
         : shell`integ oauth-clients rotate ${id} --overlap 24h --secret-file ./client.secret`;
     return finding("too_old", "medium", { message, remedy });
   }
-  if (declared.has(id)) return undefined;
+  if (declared === undefined || declared.has(id)) return undefined;
   return finding("undeclared", "low", {
     message: "it is in no policy item",
     remedy: shell`integ adopt oauth-client ${id} --name ${freeName(baseNameOf({ kind: "oauth_client", id, serviceAccount }), "oauth_client", names)}`,

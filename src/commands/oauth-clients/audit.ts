@@ -1,10 +1,13 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { Failure } from "../../errors.ts";
 import { stepAs } from "../../next-step.ts";
 import { itemOf } from "../../policy/works.ts";
 import { parseLifetime } from "../options/global.ts";
 import { observe } from "../policy/observe.ts";
+import { standardFile } from "../policy/policy-file.ts";
 import { workbenchOf } from "../running/change.ts";
-import { printFindings } from "../running/read.ts";
+import { printFindings, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import type { ClientFinding } from "./audit-rules.ts";
 
@@ -37,9 +40,10 @@ export const command = defineVerb({
     const bench = await workbenchOf(context);
     const { observed, entries } = await observe(context, { policy: noItems, account: bench.account });
     const { auditClients } = await import("./audit-rules.ts");
-    const declared = new Set(
-      [...observed.works.values()].flatMap(({ candidates, waiting }) => [...candidates, waiting?.old ?? ""]),
-    );
+    const works = [...observed.works.values()];
+    const declared = existsSync(resolve(context.settings.cwd, standardFile))
+      ? new Set(works.flatMap(({ candidates, waiting }) => [...candidates, waiting?.old ?? ""]))
+      : undefined;
     const clients = [...observed.clients.values()];
     const names = new Set([...observed.works.keys()].map((key) => itemOf(key).name));
     const findings = auditClients(clients, { maxAgeMs, nowMs: observed.nowMs, declared, names });
@@ -50,18 +54,19 @@ export const command = defineVerb({
       if (context.output.format === "table") await printFindings(context, rows, view);
       const { fixClients } = await import("./audit-fix.ts");
       const left = await fixClients(context, findings, { isTrial: options.dryRun === true, entries });
-      if (left.length > 0) throw findingsFailure(left);
+      if (left.length > 0) throw findingsFailure(left, await whereOf(context));
       return;
     }
     await printFindings(context, rows, view);
     const note = `Audited ${clients.length} ${clients.length === 1 ? "client" : "clients"} of this journal; the API cannot list others.`;
     context.output.note(note);
-    if (findings.length > 0) throw findingsFailure(findings);
+    if (findings.length > 0) throw findingsFailure(findings, await whereOf(context));
   },
 });
 
 const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
 
-function findingsFailure({ length }: readonly ClientFinding[]): Failure {
-  return new Failure("findings", `The audit found risks: ${length === 1 ? "1 finding" : `${length} findings`}.`);
+function findingsFailure({ length }: readonly ClientFinding[], where: string): Failure {
+  const words = `The audit found risks: ${length === 1 ? "1 finding" : `${length} findings`}.`;
+  return new Failure("findings", words, { where });
 }

@@ -56,7 +56,7 @@ export const command = defineVerb({
     },
     { line: "integ oauth-clients rotate oc_123 --keep-old --json", does: "keep both clients" },
   ],
-  more: "One of the two clients works at every moment. If the rotation is interrupted, integ journal recover finishes it.",
+  more: "One of the two clients works at every moment. If the rotation is interrupted, integ journal recover finishes it. At a terminal integ asks before it starts; in a pipe or a job it asks nothing, and revokes the old client after the proof.",
   async run(context, { args: [typed], options }) {
     const typedOverlapMs = options.overlap === undefined ? undefined : parseLifetime(options.overlap, "--overlap");
     const waitMs = parseDuration(options.wait, "--wait");

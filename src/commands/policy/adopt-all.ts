@@ -38,6 +38,6 @@ export const command = defineVerb({
     );
     await printApplied(context, applied, { file, empty: "Nothing to adopt." });
     reportOutcomes(context, applied, observed.nowMs);
-    conclude(context, applied, { file, isAdoption: true });
+    conclude(context, applied, { file, profile: policy.profile, isAdoption: true });
   },
 });

@@ -4,8 +4,8 @@ import { dueAt } from "../../journal/entry.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 import type { Plan } from "../../policy/plan.ts";
 import { type AppliedItem, runnable } from "./apply-plan.ts";
-import { stepAs } from "../../next-step.ts";
-import { adoptionCommands, stepForAllHeld } from "./held.ts";
+import { nounOf } from "./adoption.ts";
+import { adoptionCommands, heldSteps, reportHeld } from "./held.ts";
 import { planPage, unchangedWords } from "./plan-page.ts";
 
 export const appliedColumns = [
@@ -22,15 +22,17 @@ export const appliedColumns = [
 
 export const appliedFields = [...appliedColumns, ...["choices", "error"].map((path) => ({ path, heading: path }))];
 
+/** @returns true if the page listed the credentials in no item */
 export async function confirmPlan(
-  { output }: Context,
+  { output, settings }: Context,
   { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
-): Promise<void> {
+): Promise<boolean> {
   const items = runnable(plan);
-  if (items.length === 0) return;
+  if (items.length === 0) return false;
   const isAdoption = items.every(({ decision: { step } }) => step.do === "adopt");
-  if (output.interactive && isAdoption && output.isTable)
-    await output.page(({ width }) => planPage({ plan: { ...plan, items, unmanaged: [] }, file, as, width }));
+  const shown = isAdoption ? { ...plan, items, unmanaged: [] } : plan;
+  const isPage = output.interactive && output.isTable && (isAdoption || !settings.yes);
+  if (isPage) await output.page(({ width }) => planPage({ plan: shown, file, as, width }));
   else if (output.interactive)
     for (const { row, decision } of items.slice(0, 50)) {
       const to = decision.step.do === "adopt" ? "" : ` → ${row.destinations.join(", ")}`;
@@ -42,6 +44,7 @@ export async function confirmPlan(
   const what = `${items.length} ${items.length === 1 ? one : several}`;
   if (!(await output.confirm(`${as}: ${verb} ${what} of ${file}?`, { destructive: true })))
     throw new Failure("usage", `Nothing was ${isAdoption ? "adopted" : "applied"}: the answer was no.`);
+  return isPage && !isAdoption;
 }
 
 function resultOf({ planned, outcome, postponed }: AppliedItem): string {
@@ -55,6 +58,8 @@ function resultOf({ planned, outcome, postponed }: AppliedItem): string {
 function messageOf({ planned, outcome, postponed }: AppliedItem): string {
   const { action, reason } = planned.row;
   if (outcome?.result === "done") return actionsDone[action] ?? reason;
+  if (outcome?.result === "waiting" && planned.decision.step.do === "replace")
+    return `rotated; the old ${nounOf(planned.row.kind)} is revoked at the end of the overlap`;
   return outcome?.failure?.message ?? postponed ?? reason;
 }
 
@@ -75,15 +80,17 @@ export async function printApplied(
   const rowOf = (item: AppliedItem): string => {
     const { name, kind, action, resource_id, due_at, entry } = item.planned.row;
     const work = item.outcome?.entry;
+    const message = messageOf(item);
+    const id = work?.resource_id ?? resource_id;
     return JSON.stringify({
       name,
       kind,
       action,
       result: resultOf(item),
-      resource_id: work?.resource_id ?? resource_id,
+      resource_id: output.isTable && id !== null && message.includes(id) ? null : id,
       due_at: work === undefined ? due_at : (dueAt(work) ?? null),
       entry: work?.id ?? entry,
-      message: messageOf(item),
+      message,
       choices: adoptionCommands(item.planned.decision, file),
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
@@ -114,10 +121,19 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
  * @throws Failure the first of these; without one, `findings` if an item needs a person
  */
 export function conclude(
-  { output, settings }: Context,
+  context: Context,
   applied: readonly AppliedItem[],
-  { file, isAdoption = false }: { readonly file: string; readonly isAdoption?: boolean },
+  {
+    file,
+    profile,
+    isAdoption = false,
+  }: {
+    readonly file: string;
+    readonly profile: string | undefined;
+    readonly isAdoption?: boolean;
+  },
 ): void {
+  const { output } = context;
   const failures = applied.flatMap(({ outcome, planned }) =>
     outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
   );
@@ -126,26 +142,20 @@ export function conclude(
   const worst = severest?.kind === "outcome_unknown" ? severest : (interrupted ?? severest);
   for (const { name, failure } of failures) if (failure !== worst) output.warn(`${name}: ${failure.message}`);
   const left = applied.filter((item) => ["stalled", "left"].includes(resultOf(item)));
-  for (const { planned } of left) {
-    const commands = adoptionCommands(planned.decision, file).map((command) => stepAs(settings.profile, command));
-    if (commands.length > 0) output.note(`${planned.row.name}: ${commands.join(", or ")}`);
-  }
+  const steps = heldSteps(
+    left.map(({ planned }) => planned.decision),
+    file,
+  );
+  if (steps.length > 1 || worst !== undefined) reportHeld(context, steps, profile);
   if (applied.length > 1) output.ending(countWords(applied, isAdoption));
   if (worst !== undefined) throw worst;
   if (left.length === 0) return;
-  const names = left.map(({ planned }) => planned.row.name);
-  const [first] = left;
-  throw new Failure(
-    "findings",
-    `${names.length === 1 ? "1 item was" : `${names.length} items were`} left: ${names.join(", ")}.`,
-    {
-      meaning: `${names[0]}: ${messageOf(first!).replace(/\.$/, "")}.`,
-      ...stepForAllHeld(
-        left.map(({ planned }) => planned.decision),
-        file,
-      ),
-    },
-  );
+  const count = left.length === 1 ? "1 item was" : `${left.length} items were`;
+  const names = steps.length === 1 ? `: ${steps[0]!.names.join(", ")}` : "";
+  // At a terminal, the table above gives the reason.
+  const reason = `${left[0]!.planned.row.name}: ${messageOf(left[0]!).replace(/\.$/, "")}.`;
+  const meaning = output.isTable ? {} : { meaning: reason };
+  throw new Failure("findings", `${count} left${names}.`, steps.length === 1 ? { ...meaning, ...steps[0]!.step } : {});
 }
 
 function countWords(applied: readonly AppliedItem[], isAdoption: boolean): string {

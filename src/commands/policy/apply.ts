@@ -79,7 +79,7 @@ export const command = defineVerb({
     assertInOverlap(plan, finish);
     assertSlots(plan);
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
-    await confirmPlan(context, { plan, as: actingAs(bench), file });
+    const asked = await confirmPlan(context, { plan, as: actingAs(bench), file });
     const table = context.output.liveTable(
       "Applying",
       runnable(plan).map(({ row }) => row.name),
@@ -94,10 +94,10 @@ export const command = defineVerb({
     const unfinished = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });
-    reportPlanNotes(context, plan, { file, profile: policy.profile });
+    reportPlanNotes(context, plan, { file, profile: policy.profile, isPage: asked });
     reportOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, { unmanaged: plan.unmanaged, entriesAtPlan });
-    conclude(context, applied, { file });
+    conclude(context, applied, { file, profile: policy.profile });
     if (only.length > 0) return;
     const why = context.lastApply.write(policy.id, scopeOf(bench.account), serviceTime(bench));
     if (why !== undefined) context.output.warn(`The time of this apply was not stored: ${why}.`);

@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { Failure, isInterruption } from "../../errors.ts";
+import { Failure, isInterruption, onFailure } from "../../errors.ts";
 import type { PolicyFinding } from "../../policy/findings.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { printFindings } from "../running/read.ts";
@@ -26,7 +26,8 @@ export const command = defineVerb({
   more: "Exit 2 if the file is invalid, with every defect, its line and its column. Exit 10 for findings that are not errors. integ runs no command of the file.",
   neverAsks: true,
   async run(context, { options }) {
-    const { policy, file } = await loadPolicy(context, options.file);
+    const { policy, file } = await loadPolicy(context, options.file).catch(onFailure(withoutItself));
+    // The profile must exist, as for integ plan.
     if (!options.offline && policy.profile !== undefined) await context.profiles.named(policy.profile, "policy");
     const { findingsOf } = await import("../../policy/findings.ts");
     const findings = [...findingsOf(policy), ...(options.offline ? [] : await destinationFindings(context, policy))];
@@ -43,6 +44,12 @@ export const command = defineVerb({
       );
   },
 });
+
+/** The next step of an invalid file is this command. */
+function withoutItself({ kind, message, details: { nextCommand, ...details } }: Failure): never {
+  const isItself = typeof nextCommand === "string" && nextCommand.startsWith("integ policy check");
+  throw new Failure(kind, message, isItself ? details : { ...details, nextCommand });
+}
 
 async function destinationFindings(context: Context, { items }: Policy): Promise<PolicyFinding[]> {
   const { policyFinding } = await import("../../policy/findings.ts");

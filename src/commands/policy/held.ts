@@ -1,5 +1,6 @@
 // The next steps for a person who must decide about held items.
-import { flags, type NextCommand, type NextStep, shell } from "../../next-step.ts";
+import type { Context } from "../../context.ts";
+import { flags, type NextCommand, type NextStep, shell, stepAs, stepBeside } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { ItemRef } from "../../policy/works.ts";
 import { isSecretStored } from "../keys/own-key.ts";
@@ -46,11 +47,43 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
   }
 }
 
-/** If several items are unambiguous, one command adopts them all. Otherwise, the first item's step is shown. */
-export function stepForAllHeld(decisions: readonly Decision[], file: string): NextStep {
-  const isUnambiguous = ({ current, choices }: Decision): boolean => current !== undefined && choices?.length === 1;
-  if (decisions.filter(isUnambiguous).length > 1) return { nextCommand: shell`integ adopt --all ${fileWords(file)}` };
-  return stepForHeld(decisions[0]!, file);
+export interface HeldStep {
+  readonly names: readonly string[];
+  readonly step: NextStep;
+}
+
+/** Items with the same step share it. One command adopts all unambiguous items. */
+export function heldSteps(decisions: readonly Decision[], file: string): HeldStep[] {
+  const groups = new Map<string, Decision[]>();
+  for (const decision of decisions) {
+    const isUnambiguous = decision.current !== undefined && decision.choices?.length === 1;
+    const key = isUnambiguous ? "adopt" : JSON.stringify(stepForHeld(decision, file));
+    groups.set(key, [...(groups.get(key) ?? []), decision]);
+  }
+  return [...groups].map(([key, group]) => ({
+    names: group.map(({ item }) => item.name),
+    step:
+      key === "adopt" && group.length > 1
+        ? { nextCommand: shell`integ adopt --all ${fileWords(file)}` }
+        : stepForHeld(group[0]!, file),
+  }));
+}
+
+/** `profile` is the policy's. */
+export function reportHeld(
+  { output, settings }: Context,
+  steps: readonly HeldStep[],
+  profile: string | undefined,
+): void {
+  const shown = (step: string): string => stepBeside(profile, stepAs(settings.profile, step));
+  for (const {
+    names,
+    step: { hint, nextCommand },
+  } of steps) {
+    const command = typeof nextCommand === "string" ? shown(nextCommand) : "";
+    const words = hint === undefined ? command : [shown(hint), command && `Next: ${command}`].filter(Boolean).join(" ");
+    output.note(`${names.join(", ")}: ${words}`);
+  }
 }
 
 export function adoptionCommands(

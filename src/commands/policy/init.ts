@@ -64,13 +64,12 @@ export const command = defineVerb({
     const ambiguous = items.filter(({ kind, baseName, id: own }) =>
       items.some((other) => other.kind === kind && other.baseName === baseName && other.id !== own),
     );
-    if (items.length > ambiguous.length)
-      context.output.note(`Adopt the existing credentials: ${shell`integ adopt --all ${fileWords(options.file)}`}`);
     const commands = ambiguous.map((item) =>
       adoptionCommand({ kind: item.kind, name: names.get(item)! }, item.id, options.file),
     );
     if (ambiguous.length > 0) context.output.note(["Adopt those of the same name one by one:", ...commands].join("\n"));
-    context.output.next(shell`integ plan ${fileWords(options.file)}`);
+    if (items.length > ambiguous.length) context.output.next(shell`integ adopt --all ${fileWords(options.file)}`);
+    else if (ambiguous.length === 0) context.output.next(shell`integ plan ${fileWords(options.file)}`);
   },
 });
 

@@ -3,7 +3,9 @@ import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
+import type { Decision } from "../../policy/decide.ts";
 import type { Plan } from "../../policy/plan.ts";
+import type { Policy } from "../../policy/policy.ts";
 import { accountOf, warnOfDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { assertFolder, readTextFile } from "./text-file.ts";
@@ -12,8 +14,8 @@ import { observe } from "./observe.ts";
 import { planPage } from "./plan-page.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, summarizePlan, reportPlanNotes } from "./rows.ts";
-import { flags, shell, stepAs } from "../../next-step.ts";
-import { stepForAllHeld } from "./held.ts";
+import { flags, type NextStep, shell, stepAs, stepBeside } from "../../next-step.ts";
+import { heldSteps, reportHeld } from "./held.ts";
 
 export const command = defineVerb({
   isPaged: true,
@@ -57,7 +59,7 @@ export const command = defineVerb({
     reportPlanNotes(context, plan, { file, profile: policy.profile, isPage });
     assertSlots(plan);
     if (!hasDueAction(plan)) return;
-    await reportDue(context, { plan, profile, source: applyArgumentsOf(options.out, file), file });
+    await reportDue(context, { plan, profile, policy, source: applyArgumentsOf(options.out, file), file });
     if (options.exitCode) throw new Failure("findings", "The plan has pending changes.", { isReported: true });
   },
 });
@@ -69,28 +71,35 @@ function applyArgumentsOf(out: string | undefined, file: string): readonly strin
 interface DueContext {
   readonly plan: Plan;
   readonly profile: string;
+  readonly policy: Policy;
   readonly source: readonly string[];
   readonly file: string;
 }
 
-async function reportDue({ output, ...context }: Context, { plan, profile, source, file }: DueContext): Promise<void> {
+async function reportDue(
+  { output, ...context }: Context,
+  { plan, profile, policy, source, file }: DueContext,
+): Promise<void> {
   const due = plan.items.map(({ decision }) => decision).filter(({ action }) => action !== "none" && action !== "wait");
   const runnable = due.filter(({ hold }) => hold === undefined);
   let missing: Failure | undefined;
   for (const kind of new Set(runnable.map(({ item }) => item.kind)))
     missing ??= await missingForItems({ output, ...context }, profile, kind);
   if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
-  // If `apply` can change nothing, a person must take a step first.
-  const personStep = runnable.length === 0 ? stepForAllHeld(due, file) : {};
-  // A plan in a file adopts nothing, so the next step has no --adopt.
-  const adopt =
-    source.length !== 1 && due.some(({ hold, choices }) => hold === "not_adopted" && choices?.length === 1)
-      ? [flags.adopt]
-      : [];
-  const step = missing?.details ?? { nextCommand: shell`integ apply ${adopt} ${source}`, ...personStep };
-  if (step.hint !== undefined) output.note(step.hint);
-  if (typeof step.nextCommand === "string" && personStep.hint === undefined)
-    output.next(stepAs(context.settings.profile, step.nextCommand));
+  // `apply` of a written plan adopts nothing.
+  const isAdopted = ({ hold, choices }: Decision): boolean =>
+    source.length !== 1 && hold === "not_adopted" && choices?.length === 1;
+  const held = due.filter(({ hold }) => hold !== undefined);
+  const adopt = runnable.length > 0 && held.some(isAdopted) ? [flags.adopt] : [];
+  const steps = heldSteps(runnable.length > 0 ? held.filter((one) => !isAdopted(one)) : held, file);
+  const [{ step: first } = { step: {} as NextStep }, ...others] = steps;
+  const isCommand = runnable.length === 0 && others.length === 0 && first.hint === undefined;
+  if (!isCommand) reportHeld({ output, ...context }, steps, policy.profile);
+  const apply: NextStep = runnable.length > 0 ? { nextCommand: shell`integ apply ${adopt} ${source}` } : {};
+  const { hint, nextCommand } = missing?.details ?? (isCommand ? first : apply);
+  if (hint !== undefined) output.note(stepBeside(policy.profile, hint));
+  if (typeof nextCommand === "string")
+    output.next(stepBeside(policy.profile, stepAs(context.settings.profile, nextCommand)));
 }
 
 function writePlan({ settings, output }: Context, path: string, document: PlanDocument): void {

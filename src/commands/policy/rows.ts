@@ -72,7 +72,7 @@ export function assertSlots({ refusals }: Plan): void {
   if (first === undefined) return;
   const reasons = refusals.map(
     ({ account, used, needed, limit }) =>
-      `${account}: ${used} used, ${needed} more needed, ${limit} of ${maxClients} allowed`,
+      `${account} has at least ${used} and needs ${needed} more, but may have ${limit === maxClients ? limit : `${limit}: keep_free_slots leaves ${maxClients - limit} of ${maxClients} free`}`,
   );
   throw new Failure("conflict", `The plan needs more clients of ${first.account} than it may have.`, {
     meaning: `${reasons.join("; ")}. Nothing was sent.`,

@@ -34,6 +34,8 @@ export interface Status {
   readonly credentials: readonly LiveCredential[];
   /** Number of clients by service account. */
   readonly slots: ReadonlyMap<string, number>;
+  /** These commands show the items and the credentials that the page leaves out. */
+  readonly commands: readonly string[];
   readonly nowMs: number;
   /** Credentials that expire within this time are marked. */
   readonly soonMs: number;
@@ -55,23 +57,18 @@ const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
 const blank: PageLine = { margin: 0, text: "" };
 
 export function statusPage(status: Status, screen: Screen): PageLine[] {
-  const { headline, slots, unread } = status;
+  const { headline, slots, unread, commands } = status;
   const [needed = [], waiting = []] = [status.needed, status.waiting].map((items) =>
     items.toSorted((a, b) => orderOf(a) - orderOf(b) || dateOf(a) - dateOf(b)),
   );
   return [
     { margin: 0, text: headline.join(" · ") },
     blank,
-    ...(needed.length === 0
-      ? [
-          {
-            margin: 0,
-            text:
-              unread === undefined ? "Nothing needs you." : `No change needs you. Access keys were not read: ${unread}`,
-          },
-        ]
-      : section("Needs you", needed, screen)),
-    ...(waiting.length === 0 ? [] : [blank, ...section("Waiting", waiting, screen)]),
+    ...(needed.length > 0
+      ? section("Needs you", needed, { ...screen, more: commands[0]! })
+      : [{ margin: 0, text: unread === undefined ? "Nothing needs you." : `No change needs you. ${unread}` }]),
+    ...(needed.length > 0 && unread !== undefined ? [blank, { margin: 0, text: unread }] : []),
+    ...(waiting.length === 0 ? [] : [blank, ...section("Waiting", waiting, { ...screen, more: commands[0]! })]),
     blank,
     ...credentialLines(status, screen),
     ...(slots.size === 0 ? [] : [blank, ...slotLines(slots, screen)]),
@@ -86,7 +83,11 @@ function dateOf({ at }: StatusItem): number {
   return Date.parse(at ?? "") || 0;
 }
 
-function section(title: string, all: readonly StatusItem[], screen: Screen): PageLine[] {
+function section(
+  title: string,
+  all: readonly StatusItem[],
+  { more, ...screen }: Screen & { readonly more: string },
+): PageLine[] {
   const items = all.slice(0, maximum.items);
   const [whats, states] = [columnOf(items, ({ what }) => what, screen), columnOf(items, ({ state }) => state, screen)];
   const commands = Math.max(0, ...items.map(({ command }) => command?.length ?? 0));
@@ -102,7 +103,7 @@ function section(title: string, all: readonly StatusItem[], screen: Screen): Pag
     return [{ ...marked, text }, ...next];
   });
   const { length: left } = all.slice(maximum.items);
-  const rest = left === 0 ? [] : [{ margin: 4, text: `and ${left} more, due later: integ status --json` }];
+  const rest = left === 0 ? [] : [{ margin: 4, text: `and ${left} more: ${more}` }];
   return [{ margin: 0, text: title }, ...lines, ...rest];
 }
 
@@ -117,7 +118,7 @@ function columnOf<T>(
   return { cells: texts.map((one) => one + " ".repeat(width - measure.of(one))), width };
 }
 
-function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Screen): PageLine[] {
+function credentialLines({ credentials: all, nowMs, soonMs, commands }: Status, screen: Screen): PageLine[] {
   if (all.length === 0)
     return [{ margin: 0, text: "No credential is known: integ lists access keys, and clients of its journal." }];
   const timed = { nowMs, time: screen.time };
@@ -126,10 +127,11 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   // The credentials that expire first come first. Credentials without an expiry come last, the oldest first.
   const sorted = all.toSorted((a, b) => end(a) - end(b) || start(a) - start(b));
   const shown = sorted.slice(0, maximum.credentials);
+  const left = sorted.slice(maximum.credentials);
+  const soon = left.filter((one) => validFor(one, nowMs) <= soonMs).length;
+  const valid = soon === 0 ? "valid for longer" : `${soon} of them expired or expire within ${roundedDuration(soonMs)}`;
   const rest: PageLine[] =
-    sorted.length === shown.length
-      ? []
-      : [{ margin: 4, text: `and ${sorted.length - shown.length} more, valid for longer: integ report` }];
+    left.length === 0 ? [] : [{ margin: 4, text: `and ${left.length} more, ${valid}: ${commands[1]}` }];
   const column = (heading: string, text: (one: LiveCredential) => string): ReturnType<typeof columnOf> =>
     columnOf(["", ...shown], (one) => (typeof one === "string" ? heading : text(one)), screen);
   const names = (most: number): ReturnType<typeof columnOf> =>
@@ -252,8 +254,8 @@ function slotLines(slots: ReadonlyMap<string, number>, screen: Screen): PageLine
   return accounts.map(([name, count], index): PageLine => {
     const bar = "█".repeat(Math.min(maxClients, count)).padEnd(maxClients, "·");
     const text = isDrawn
-      ? `Slots  ${names.cells[index]}  ${bar}  ${count} of ${maxClients}`
-      : `Slots of ${name}: ${count} of ${maxClients}`;
+      ? `Slots  ${names.cells[index]}  ${bar}  at least ${count} of ${maxClients}`
+      : `Slots of ${name}: at least ${count} of ${maxClients}`;
     return { margin: 0, isWhole: isDrawn, text };
   });
 }

@@ -11,7 +11,7 @@ import type { Plan } from "../../policy/plan.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { ClientInventory, itemKey, type ItemKind } from "../../policy/works.ts";
-import { type NextStep, shell, stepAs } from "../../next-step.ts";
+import { type NextStep, shell, stepAs, stepBeside } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, warnOfDamage, warnOfMove, entriesOfProfile } from "../running/change.ts";
 import { noteMissing } from "../running/missing.ts";
@@ -64,29 +64,32 @@ export const command = defineVerb({
     if (options.out !== undefined && given.output.format !== "openmetrics")
       throw new Failure("usage", "--out needs -o openmetrics.", { hint: "Use the shell for another format: > file." });
     if (options.out !== undefined) assertReplaceable(resolve(given.settings.cwd, options.out), options.out);
-    const { policy, file, unread } = await policyOf(given, options.file);
-    const context = policy === undefined ? given : actingFor(given, policy);
+    const { policy, file, unread, context } = await policyOf(given, options.file);
     const account = await accountOf(context);
     await warnOfDamage(context);
     await warnOfMove(context);
     if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
-    const { due, slots, clients, covered, entryByItem } = policy
-      ? await policyStatus(context, { policy, account, file })
-      : { due: [], covered: [], entryByItem: new Map(), ...(await knownClients(context, account)) };
-    const listed = await listedKeys(context);
+    const { due, slots, clients, covered, idsByItem, failed } = await comparison(context, { policy, account, file });
+    // Another request to a service that is not reached would only wait.
+    const listed = failed?.kind === "unreachable" ? unlistedKeys(failed) : await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
+    const typed = context.settings.profile;
+    const step = (next: string | null | undefined): string | null =>
+      next ? stepBeside(policy?.profile, stepAs(typed, next)) : null;
     const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
-    const unreadRows = [...unread, ...(listed.unread ?? [])];
+    const unreadRows = [
+      ...unread,
+      ...(failed ? [unreadRow("policy", "policy", failed)] : []),
+      ...(listed.unread ?? []),
+    ];
     if (context.output.isTable) {
       const live = listed.keys.filter(({ status }) => status !== "revoked");
       const nowMs = listed.nowMs || context.clock.now();
       const { keyId } = await context.profiles.active();
       const own = live.find(({ id }) => id !== undefined && id === keyId);
-      const dueNow = due.filter(({ state }) => state !== "wait");
-      const { settings } = context;
-      const notUnfinished = due.filter(({ name }) =>
-        unfinished.every(({ entry }) => entry.id !== entryByItem.get(name)),
+      const unlisted = due.filter(({ name }) =>
+        unfinished.every(({ entry }) => entry.id !== idsByItem.get(name)?.entry),
       );
       return context.output.page(({ width = 80, ...screen }) => {
         const time = (iso: string): string => screen.time(iso, nowMs);
@@ -96,12 +99,13 @@ export const command = defineVerb({
             region,
             baseUrl.replace(/^https:\/\//, ""),
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
-            ...(policy ? [`policy ${file}, ${changeCount(dueNow)} due`] : []),
+            ...(policy ? [`policy ${file}, ${failed ? "not compared" : changeCount(due)}`] : []),
           ],
-          ...itemsOf({ unfinished, due: notUnfinished, ending, unreadRows }, { time, file, nowMs, settings }),
-          unread: listed.withoutKeys,
+          ...itemsOf({ unfinished, due: unlisted, ending, unreadRows }, { time, file, nowMs, idsByItem, step }),
+          unread: unreadWords(listed, policy),
           credentials: [...live.map(ofKey), ...clients],
           slots,
+          commands: [shell`integ status ${fileWords(file)} --json`, shell`integ report`].map((one) => step(one)!),
           nowMs,
           soonMs: withinMs,
         };
@@ -117,7 +121,7 @@ export const command = defineVerb({
       ...unreadRows,
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
-    await list.whole(rows.map(({ due_at = null, ...row }) => ({ ...row, due_at, next_step: chosen(row, context) })));
+    await list.whole(rows.map(({ due_at = null, ...row }) => ({ ...row, due_at, next_step: step(row.next_step) })));
   },
 });
 
@@ -125,27 +129,42 @@ export const command = defineVerb({
 async function policyOf(
   context: Context,
   typed: string | undefined,
-): Promise<{ readonly policy?: Policy; readonly file: string; readonly unread: readonly Row[] }> {
+): Promise<{
+  readonly policy?: Policy;
+  readonly file: string;
+  readonly unread: readonly Row[];
+  readonly context: Context;
+}> {
   const file = typed ?? standardFile;
-  if (typed === undefined && !existsSync(resolve(context.settings.cwd, file))) return { file, unread: [] };
+  if (typed === undefined && !existsSync(resolve(context.settings.cwd, file))) return { file, unread: [], context };
   try {
-    return { ...(await loadPolicy(context, file)), unread: [] };
+    const loaded = await loadPolicy(context, file);
+    const acting = actingFor(context, loaded.policy);
+    await acting.profiles.active();
+    return { ...loaded, unread: [], context: acting };
   } catch (error) {
     if (!(error instanceof Failure) || typed !== undefined || context.output.format === "openmetrics") throw error;
-    const why = error.message.replace(/\.$/, "");
-    return { file, unread: [unreadRow("policy", { name: "policy", why, next: shell`integ policy check` })] };
+    return { file, unread: [unreadRow("policy", "policy", error)], context };
   }
 }
 
-function changeCount({ length }: readonly Row[]): string {
-  return length === 0 ? "nothing" : length === 1 ? "1 change" : `${length} changes`;
+function unreadWords({ withoutKeys: why }: ListedKeys, policy: Policy | undefined): string | undefined {
+  return why && `${policy ? "Access keys were not read" : "The service was not reached"}: ${why}`;
 }
 
-function unreadRow(
-  topic: Row["topic"],
-  { name, why, next }: { readonly name: string; readonly why: string; readonly next: string },
-): Row {
-  return { topic, name, state: "unknown", detail: why, due_at: null, next_step: next };
+function changeCount(due: readonly Row[]): string {
+  const { length } = due.filter(({ state }) => state !== "wait");
+  return `${length === 0 ? "nothing" : length === 1 ? "1 change" : `${length} changes`} due`;
+}
+
+function unreadRow(topic: Row["topic"], name: string, { kind, message, details: { nextCommand, hint } }: Failure): Row {
+  const why = message.replace(/^Cannot [^:]+: |\.$/g, "");
+  const common = { topic, name, state: "unknown", due_at: null };
+  if (kind === "usage" && typeof nextCommand !== "string")
+    return { ...common, detail: [why, hint?.replace(/\.$/, "")].filter(Boolean).join(". ") };
+  const next_step = typeof nextCommand === "string" ? nextCommand : shell`integ doctor`;
+  const not = { unreachable: "not reached: ", usage: "" }[kind as string];
+  return { ...common, detail: `${not ?? `could not be ${topic === "key" ? "read" : "compared"}: `}${why}`, next_step };
 }
 
 /** Another file could be a journal or a secret, so only an earlier output may be replaced. */
@@ -273,19 +292,24 @@ interface Rows {
   readonly unreadRows: readonly Row[];
 }
 
-function chosen({ next_step: step }: Pick<Row, "next_step">, { settings }: Pick<Context, "settings">): string | null {
-  return step ? stepAs(settings.profile, step) : null;
+interface ItemIds {
+  /** The item's unfinished entry, whose row replaces the item's row. */
+  readonly entry: string | undefined;
+  readonly credential: string | undefined;
 }
 
 interface Shown {
   readonly nowMs: number;
   readonly time: (iso: string) => string;
   readonly file: string;
+  readonly idsByItem: ReadonlyMap<string, ItemIds>;
+  /** Adds the profile to a next step. */
+  readonly step: (next: string | null | undefined) => string | null;
 }
 
 function itemsOf(
   { unfinished, due, ending, unreadRows }: Rows,
-  { nowMs, time, file, settings }: Pick<Context, "settings"> & Shown,
+  { nowMs, time, file, idsByItem, step }: Shown,
 ): Pick<Status, "needed" | "waiting"> {
   const ofEntry = ({ entry, row, used }: Unfinished): StatusItem => {
     const { state, resource_id, policy, updated_at } = entry;
@@ -300,25 +324,22 @@ function itemsOf(
       at: end ?? updated_at,
     };
   };
-  const ofPolicy = ({ name, state, detail = "", due_at, next_step }: Row): StatusItem => ({
-    mark: state === "wait" ? "·" : "!",
-    what: name,
-    state: detail,
-    command: next_step,
-    at: due_at,
-  });
+  const ofPolicy = ({ name, state, detail = "", due_at, next_step }: Row): StatusItem => {
+    const id = idsByItem.get(name)?.credential;
+    return {
+      mark: state === "wait" ? "·" : "!",
+      what: id === undefined || detail.includes(id) ? name : `${name} (${id})`,
+      state: detail,
+      command: next_step,
+      at: due_at,
+    };
+  };
   const ofEnd = ({ name, state, detail, due_at, next_step }: Row): StatusItem => ({
     mark: state === "expired" ? "✗" : "!",
     what: `${name}${detail ? ` "${detail}"` : ""}`,
     state: `${state === "expired" ? "expired" : "expires"} ${time(due_at ?? "")}`,
     command: next_step,
     at: due_at,
-  });
-  const ofUnread = ({ name, detail = "", next_step }: Row): StatusItem => ({
-    mark: "✗",
-    what: name,
-    state: detail,
-    command: next_step,
   });
   const adoptable = due.filter(({ state, next_step }) => state === "adopt" && next_step?.startsWith("integ adopt "));
   const adoption: StatusItem = {
@@ -331,14 +352,21 @@ function itemsOf(
     adoptable.length > 1
       ? [adoption, ...due.filter((row) => !adoptable.includes(row)).map(ofPolicy)]
       : due.map(ofPolicy);
-  const kinds = [unreadRows.map(ofUnread), unfinished.map(ofEntry), ofPolicies, ending.map(ofEnd)];
-  const items = kinds.flatMap((ofKind, kind) =>
-    ofKind.map((item) => ({ ...item, command: chosen({ next_step: item.command }, { settings }), kind })),
-  );
+  const kinds = [unseenItems(unreadRows), unfinished.map(ofEntry), ofPolicies, ending.map(ofEnd)];
+  const items = kinds.flatMap((ofKind, kind) => ofKind.map((item) => ({ ...item, command: step(item.command), kind })));
   return {
     needed: items.filter(({ mark }) => mark !== "·"),
     waiting: items.filter(({ mark }) => mark === "·"),
   };
+}
+
+/** One cause can hide both the policy and the keys. */
+function unseenItems(unreadRows: readonly Row[]): StatusItem[] {
+  const names = (of: Row): string =>
+    unreadRows.flatMap((one) => (one.detail === of.detail ? [one.name] : [])).join(", ");
+  return unreadRows
+    .filter((row, at) => unreadRows.findIndex(({ detail }) => detail === row.detail) === at)
+    .map((row) => ({ mark: "✗", what: names(row), state: row.detail ?? "", command: row.next_step }));
 }
 
 function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expiresAt }: AccessKey): LiveCredential {
@@ -378,18 +406,36 @@ async function dueRows(
   });
 }
 
-async function policyStatus(
-  context: Context,
-  { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
-): Promise<{
+interface Compared {
   readonly due: readonly Row[];
   readonly slots: Slots;
   readonly clients: readonly LiveCredential[];
   /** Credentials that the policy replaces or revokes, whose expiry needs no row. */
   readonly covered: readonly (string | undefined)[];
-  /** Ids of unfinished entries by item; their rows replace the items' rows. */
-  readonly entryByItem: ReadonlyMap<string, string | undefined>;
-}> {
+  readonly idsByItem: ReadonlyMap<string, ItemIds>;
+  /** The reason why the policy could not be compared. */
+  readonly failed?: Failure;
+}
+
+/** Without a policy, or if it cannot be compared, the clients are those of the journal. */
+async function comparison(
+  context: Context,
+  { policy, account, file }: { readonly policy: Policy | undefined; readonly account: Account; readonly file: string },
+): Promise<Compared> {
+  let failed: Failure | undefined;
+  try {
+    if (policy !== undefined) return await policyStatus(context, { policy, account, file });
+  } catch (error) {
+    if (!(error instanceof Failure) || isInterruption(error)) throw error;
+    failed = error;
+  }
+  return { due: [], covered: [], idsByItem: new Map(), ...(await knownClients(context, account)), failed };
+}
+
+async function policyStatus(
+  context: Context,
+  { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
+): Promise<Compared> {
   const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const plan = planPolicy(policy, observed, planOptions({}));
@@ -397,12 +443,13 @@ async function policyStatus(
   const covered = plan.items
     .filter(({ row: { action } }) => action !== "none" && action !== "adopt")
     .map(({ decision }) => decision.current?.id);
-  const entryByItem = new Map<string, string | undefined>();
-  for (const { item, hold } of plan.items.map(({ decision }) => decision)) {
+  const idsByItem = new Map<string, ItemIds>();
+  for (const { item, hold, current } of plan.items.map(({ decision }) => decision)) {
     const { unfinished, waiting } = observed.works.get(itemKey(item)) ?? {};
-    if (hold === undefined) entryByItem.set(item.name, (unfinished ?? waiting)?.entry.id);
+    const entry = hold === undefined ? (unfinished ?? waiting)?.entry.id : undefined;
+    idsByItem.set(item.name, { entry, credential: current?.id });
   }
-  return { due, slots: slotsOf(observed), clients: liveClients(observed), covered, entryByItem };
+  return { due, slots: slotsOf(observed), clients: liveClients(observed), covered, idsByItem };
 }
 
 function slotsOf(observed: Observed): Slots {
@@ -479,13 +526,13 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
       (context.output.format === "openmetrics" && !isWithoutKeys)
     )
       throw error;
-    if (isWithoutKeys) {
-      context.output.note(`Without access keys: ${error.message}`);
-      return { ...none, withoutKeys: error.message };
-    }
-    const { nextCommand } = error.details;
-    const next = typeof nextCommand === "string" ? nextCommand : shell`integ doctor`;
-    const why = `could not be read: ${error.message.replace(/^Cannot list access keys: |\.$/g, "")}`;
-    return { ...none, unread: [unreadRow("key", { name: "access keys", why, next })] };
+    if (!isWithoutKeys) return unlistedKeys(error);
+    // The page has the same words.
+    if (!context.output.isTable) context.output.note(`Without access keys: ${error.message}`);
+    return { ...none, withoutKeys: error.message };
   }
+}
+
+function unlistedKeys(why: Failure): ListedKeys {
+  return { keys: [], nowMs: 0, unread: [unreadRow("key", "access keys", why)] };
 }

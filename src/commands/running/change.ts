@@ -192,7 +192,10 @@ export async function mayRevokeUnproven(
 ): Promise<boolean> {
   const { old_client: old = detail.old_key } = detail;
   const question = `Profile ${profile} (${region}): ${resource_id} is not proven to work in place of ${old}. Does it work for you, and should ${old} be revoked?`;
-  return isAccepted || (!settings.yes && output.interactive && output.confirm(question, { destructive: true }));
+  return (
+    isAccepted ||
+    (!settings.yes && output.interactive && output.confirm(question, { destructive: true, isPersonal: true }))
+  );
 }
 
 export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {

@@ -28,13 +28,18 @@ export interface Questions {
   readonly isScreen: boolean;
   /** Command-line words that repeat the answers so far; a hidden answer contributes only its flag. */
   readonly answered: readonly string[];
+  /** `--yes`, if a person answered a confirmation with yes. */
+  readonly agreed: readonly string[];
   /**
    * `--yes` answers yes.
    * @returns false for no
    * @throws Failure `usage` if integ may not ask, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of input
    */
-  confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
-  /** @returns a text that is not empty. @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm` */
+  confirm(
+    question: string,
+    options?: { readonly destructive?: boolean /** `--yes` does not answer it. */; readonly isPersonal?: boolean },
+  ): Promise<boolean>;
+  /** The answer is not empty. @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm` */
   ask(question: string, options?: AskOptions): Promise<string>;
   pick(question: string, options: PickOptions): Promise<string>;
   /**
@@ -59,7 +64,7 @@ export interface QuestionOptions {
   readonly interruption?: AbortSignal;
 }
 
-export type Asking = Omit<Questions, "interactive" | "isScreen" | "answered">;
+export type Asking = Omit<Questions, "interactive" | "isScreen" | "answered" | "agreed">;
 
 const cannotAsk = `integ cannot ask: input is not a terminal, or ${flags.noInput} or CI is set.`;
 const withYes: NextStep = { hint: `Add ${flags.yes} to confirm.`, nextCommand: { add: [flags.yes] } };

@@ -2,6 +2,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { auditKeys as auditOf } from "../../../src/commands/keys/audit-all.ts";
+import { command } from "../../../src/commands/keys/audit.ts";
 import {
   type AuditInput,
   type Caller,
@@ -102,6 +103,25 @@ describe("each rule at its limit", () => {
       ["never_used:ak_1", "low"],
     ]);
     expect(findings[0]!.remedy).toBe("integ keys revoke ak_1");
+  });
+
+  it("of two keys with the same severity, the one that ends first is first, and a running overlap is waited for", () => {
+    const keys = [30, 3, null, 9].map((days) => ({
+      ...sound,
+      id: `ak_${days}`,
+      expiresAt: days === null ? null : at(days * day),
+      scopes: ["*"],
+    }));
+    const ending = new Map([["ak_9", "Wait until then."]]) as AuditInput["ending"];
+    const { findings } = auditKeys(keys, { now, limits, caller, ending });
+    expect([...new Set(findings.map(({ key_id }) => key_id))]).toEqual(["ak_3", "ak_9", "ak_30", "ak_null"]);
+    expect(findings.filter(({ remedy }) => remedy === "Wait until then.").map(({ key_id }) => key_id)).toContain(
+      "ak_9",
+    );
+  });
+
+  it("the help names every rule, which a waiver needs", () => {
+    for (const rule of ruleNames) expect(command.more).toContain(rule);
   });
 
   it("an id with shell characters is quoted in the command", () => {
