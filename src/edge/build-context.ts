@@ -271,9 +271,7 @@ function buildSecrets(parts: SecretParts): Secrets {
         note: printNote,
       });
     },
-    async isOfOtherServer(record) {
-      return (await (await remembered(record)).isOfOtherServer?.()) === true;
-    },
+    isOfOtherServer: async (record) => (await (await remembered(record)).isOfOtherServer?.()) === true,
     undelivered,
     machine,
     allowed: (profile) => allowedTo(profile, { env, profiles }),

@@ -61,9 +61,7 @@ export const command = defineVerb({
   neverAsks: true,
   async run(given, { options }) {
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");
-    if (options.out !== undefined && given.output.format !== "openmetrics")
-      throw new Failure("usage", "--out needs -o openmetrics.", { hint: "Use the shell for another format: > file." });
-    if (options.out !== undefined) assertReplaceable(resolve(given.settings.cwd, options.out), options.out);
+    if (options.out !== undefined) assertReplaceable(given, options.out);
     const { policy, file, unread, context } = await policyOf(given, options.file);
     const account = await accountOf(context);
     await warnOfDamage(context);
@@ -74,9 +72,8 @@ export const command = defineVerb({
     // Another request to a service that is not reached would only wait.
     const listed = failed?.kind === "unreachable" ? unlistedKeys(failed) : await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
-    const typed = context.settings.profile;
     const step = (next: string | null | undefined): string | null =>
-      next ? stepBeside(policy?.profile, stepAs(typed, next)) : null;
+      next ? stepBeside(policy?.profile, stepAs(context.settings.profile, next)) : null;
     const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
     const unreadRows = [
       ...unread,
@@ -168,7 +165,10 @@ function unreadRow(topic: Row["topic"], name: string, { kind, message, details: 
 }
 
 /** Another file could be a journal or a secret, so only an earlier output may be replaced. */
-function assertReplaceable(path: string, typed: string): void {
+function assertReplaceable({ output, settings }: Context, typed: string): void {
+  if (output.format !== "openmetrics")
+    throw new Failure("usage", "--out needs -o openmetrics.", { hint: "Use the shell for another format: > file." });
+  const path = resolve(settings.cwd, typed);
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true)
     throw new Failure("usage", `${typed} is a symbolic link, which would be replaced.`, {
       meaning: "It was not changed.",

@@ -60,7 +60,7 @@ export function overwrite(
 function withEvidence<Place extends DestinationRecord>(record: Place, before: DestinationRecord | null): Place {
   if (record.kind === "several")
     return { ...record, places: record.places.map((one) => ({ ...one, at: withEvidence(one.at, before) })) };
-  const earlier = placesOf(before).find((place) => isSamePlace(place, record as SingleRecord));
+  const earlier = placesOf(before).find((place) => isSamePlace(place, record));
   if (earlier === undefined || earlier.kind === "stdout") return record;
   const { proof, consent } = earlier;
   const hasConsent = "consent" in record && record.consent !== undefined;
