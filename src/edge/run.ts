@@ -353,7 +353,11 @@ async function usageFailure(complaint: string, { words, program, stopped, unknow
   const suggestion = rest
     .join(" ")
     .trim()
-    .replace(/^\(|\)$/g, "");
+    .replace(/^\(|\)$/g, "")
+    // A consent is suggested only for its own misspelling, which begins like it.
+    .replace(/^Did you mean (--(?:force|yes|new|accept-\S+|replace-\S+))\?$/, (all, meant: string) =>
+      message.includes(`'${meant.slice(0, 4)}`) ? all : "",
+    );
   const [, flag] = /^unknown option '(--[^']+)'/.exec(message) ?? [];
   // Commander treats a flag with an unexpected value as an unknown flag.
   if ([program, stopped].some((command) => command?.options.some(({ long }) => long === flag)))

@@ -264,11 +264,15 @@ it("shows each step for a person once, with its items, in the plan and after app
   expect((await integ(...creationWords(service, "--new", "--secret-file", "c.secret"))).code).toBe(0);
   write(policy(item("a"), item("b", "{ every: 60d }", "unknown"), item("c"), item("d", "{ every: 60d }", "unknown")));
   const planned = (await integ("plan")).stderr;
-  expect(planned).toMatch(/b, d: Replace secret: unknown in the policy file\.\nNext: integ apply --adopt\n$/);
+  expect(planned).toMatch(
+    /b, d: Name the destination in the policy file: replace `secret: unknown`\.\nNext: integ apply --adopt\n$/,
+  );
   const { code, stderr } = await integ("apply", "--yes");
   expect(code).toBe(10);
-  expect(stderr).toMatch(/c: integ adopt oauth-client oac_\w+ --name c\n[^]*3 items were left\.\n +exit 10\nApplied: /);
-  expect(stderr.match(/Replace secret/g)).toHaveLength(1);
+  expect(stderr).toMatch(
+    /c: integ adopt oauth-client oac_\w+ --name c\n[^]*3 items need a decision\.\n +exit 10\nApplied: /,
+  );
+  expect(stderr.match(/replace `secret/g)).toHaveLength(1);
 });
 
 it("names the policy's profile in the next step of a plan that needs too many clients", async () => {
@@ -321,7 +325,7 @@ describe("integ status", () => {
       ["b", expect.stringMatching(/^integ adopt oauth-client oac_\w+ -f other.yaml --name b$/)],
       ["c", "integ apply -f other.yaml --only c"],
     ]);
-    expect(rows[0]!.detail).toMatch(/unknown\. Replace secret: unknown in the policy file$/);
+    expect(rows[0]!.detail).toMatch(/unknown\. Name the destination in the policy file: replace `secret: unknown`$/);
     expect((await integ(...rows[1]!.next_step.split(" ").slice(1), "--yes")).code).toBe(0);
     expect(resultsOf(await apply("-f", "other.yaml", "--only", "c"))).toEqual({ c: "done" });
   });

@@ -150,12 +150,16 @@ export function conclude(
   if (applied.length > 1) output.ending(countWords(applied, isAdoption));
   if (worst !== undefined) throw worst;
   if (left.length === 0) return;
-  const count = left.length === 1 ? "1 item was" : `${left.length} items were`;
+  const count = left.length === 1 ? "1 item needs" : `${left.length} items need`;
   const names = steps.length === 1 ? `: ${steps[0]!.names.join(", ")}` : "";
   // At a terminal, the table above gives the reason.
   const reason = `${left[0]!.planned.row.name}: ${messageOf(left[0]!).replace(/\.$/, "")}.`;
   const meaning = output.isTable ? {} : { meaning: reason };
-  throw new Failure("findings", `${count} left${names}.`, steps.length === 1 ? { ...meaning, ...steps[0]!.step } : {});
+  throw new Failure(
+    "findings",
+    `${count} a decision${names}.`,
+    steps.length === 1 ? { ...meaning, ...steps[0]!.step } : {},
+  );
 }
 
 function countWords(applied: readonly AppliedItem[], isAdoption: boolean): string {
@@ -167,14 +171,14 @@ function countWords(applied: readonly AppliedItem[], isAdoption: boolean): strin
   const left = count((_, result) => result === "left" || result === "stalled");
   const postponed = count((_, result) => result === "postponed");
   const failed = `${count((_, result) => result === "failed")} failed`;
-  if (isAdoption) return `Applied: ${adopted} adopted, ${failed}, ${left} left.`;
+  if (isAdoption) return `Applied: ${adopted} adopted, ${failed}, ${left} to decide.`;
   return `Applied: ${[
     ...(adopted > 0 ? [`${adopted} adopted`] : []),
     `${done(["create"])} created`,
     `${done(["rotate", "change_scopes", "redeliver"])} rotated`,
     ...(revoked > 0 ? [`${revoked} revoked`] : []),
     failed,
-    ...(left > 0 ? [`${left} left`] : []),
+    ...(left > 0 ? [`${left} to decide`] : []),
     ...(postponed > 0 ? [`${postponed} postponed`] : []),
     `${count(({ planned }, result) => ["none", "elsewhere"].includes(result) || (result === "waiting" && planned.row.action === "wait"))} unchanged`,
   ].join(", ")}.`;

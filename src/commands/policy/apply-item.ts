@@ -154,7 +154,7 @@ async function destinationOf(
   if (item.destinations.length === 0)
     throw new Failure("usage", `The destination of the secret of ${item.name} is unknown.`, {
       meaning: "Nothing was sent for it.",
-      hint: "Replace secret: unknown in the policy file.",
+      hint: "Name the destination in the policy file: replace `secret: unknown`.",
     });
   const { to } = destinationOptions(item.destinations, before);
   const ownProfile = { kind: "profile", name: bench.account.profile, own: true, force: true } as const;

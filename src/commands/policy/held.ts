@@ -43,7 +43,7 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     case "occupied":
       return { hint: `Name another destination for ${name} in the policy file${alternative(holder)}.` };
     default:
-      return { hint: "Replace secret: unknown in the policy file." };
+      return { hint: "Name the destination in the policy file: replace `secret: unknown`." };
   }
 }
 
