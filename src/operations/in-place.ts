@@ -15,6 +15,7 @@ import {
   releaseReserved,
   withRelease,
   continueDelivery,
+  type SecretDelivery,
 } from "./secret-delivery.ts";
 import {
   entryFailure,
@@ -145,12 +146,12 @@ function ownProof(
   bench: Workbench,
   entry: Entry,
   { shownId, differs }: { readonly shownId?: string; readonly differs?: string | undefined } = {},
-): ((secret: string) => Promise<void>) | undefined {
+): SecretDelivery["prove"] {
   const { update_profile, key_id } = entry.detail;
   if (update_profile !== true) return undefined;
   const isOther = shownId !== undefined && shownId !== key_id;
   const otherUnproven = `The service responded with the key ${shownId}, and its secret could not be proven`;
-  return async (secret) => {
+  return async ({ secret }) => {
     if (differs !== undefined)
       throw new Failure("unusable", `The service responded with a key that cannot be used: ${differs}.`);
     try {

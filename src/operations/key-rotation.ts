@@ -110,8 +110,8 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
 }
 
 /** The new secret must work before the profile gives up its working credential. */
-function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => Promise<void> {
-  return async (secret) => {
+function strictProof(bench: Workbench, lease: EntryLease): Rotation["proveFirst"] {
+  return async ({ secret }) => {
     const message = "The profile has no way to exchange the new secret for a token, so it cannot be proven.";
     if (!(await proveSecret(bench, lease.entry, secret))) throw new Failure("auth", message);
     // The delivery must continue even if the journal fails.

@@ -16,6 +16,7 @@ import {
   describeDestination,
   type DestinationRecord,
   isForProfile,
+  isReadable,
   missingPlaces,
   namesOf,
   type OneTimeSecret,
@@ -276,7 +277,7 @@ async function ensureProven(rotation: Rotation, made: Outcome): Promise<boolean>
 }
 
 async function createSuccessor(rotation: Rotation): Promise<Outcome> {
-  const { bench, lease, creation, options, proveFirst: prove } = rotation;
+  const { bench, lease, creation, options } = rotation;
   const { destination } = options;
   const { noun } = creation;
   for (;;) {
@@ -295,6 +296,7 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
       ? await bench.journal.lease(found.id)
       : await admitStep(bench, destination, { ...rotation.intent(), parent: lease.entry.id });
     try {
+      const prove = rotation.proveFirst ?? earlyProof(rotation, child);
       const work = { ...options, bench, lease: child, prove, destinationOf: () => destination };
       const made = await finishCreation(creation, work);
       const { entry, receipt } = made;
@@ -308,6 +310,16 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
       await child.release();
     }
   }
+}
+
+/** After a crash, a destination that shows no secret yields none for a proof, so the proof precedes the delivery. */
+function earlyProof({ bench, lease, options, prove }: Rotation, child: EntryLease): Rotation["proveFirst"] {
+  if (lease.entry.detail.keep_old === true || placesOf(options.destination.record).some(isReadable)) return undefined;
+  return async (secret) => {
+    // Without this proof, the rotation proves the secret after the delivery.
+    if (!(await prove(child.entry, secret).catch(onFailure(() => false)))) return;
+    await recordOrWarn(bench, child, { detail: { ...child.entry.detail, proven: "token exchange" } });
+  };
 }
 
 /** @throws Failure `unusable` if the new id is empty or equals the old one: a revocation would leave no credential */
@@ -334,6 +346,7 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
       await creation.statusOf(bench, id);
     await lease.record(addProof(bench, lease.entry, how));
   };
+  if (!isProven && proofIn(child.detail) === "token exchange") return mark("token exchange");
   // If an earlier process delivered the secret, its destination may be readable.
   const text =
     secret?.secret ??

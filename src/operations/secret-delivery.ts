@@ -53,7 +53,7 @@ export interface SecretDelivery {
   readonly destination: Destination;
   readonly claimedBy?: "person" | "policy" | undefined;
   /** Proves the secret before its delivery. Set if the secret replaces a credential in use. */
-  readonly prove?: ((secret: string) => Promise<void>) | undefined;
+  readonly prove?: ((secret: OneTimeSecret) => Promise<void>) | undefined;
 }
 
 export interface SecretWork extends SecretDelivery {
@@ -100,14 +100,18 @@ function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
 export async function deliverSecret(
   delivery: SecretDelivery,
   secret: OneTimeSecret,
-  { learned, requestId, isKept: keptBefore = false }: DeliveryOptions,
+  { learned: received, requestId, isKept: keptBefore = false }: DeliveryOptions,
 ): Promise<void> {
   const { bench, lease, destination } = delivery;
   const isEscrowed = delivery.claimedBy === undefined && (await tryEscrow(delivery, secret));
   const isKept = keptBefore || (needsCopy(delivery, secret) && (await tryKeep(delivery, secret)));
   let evidence: AtDestination;
+  let learned = received;
   try {
-    await delivery.prove?.(secret.secret);
+    await delivery.prove?.(secret);
+    const { proven } = lease.entry.detail;
+    if (proven !== undefined && learned.detail !== undefined)
+      learned = { ...learned, detail: { ...learned.detail, proven } };
     evidence = await bench.clock.finishing(() => overwrite(bench, lease, destination, secret));
   } catch (error) {
     const refusal = isKept || isEscrowed ? undefined : await keepFailureReason(bench, lease.entry.id, secret);

@@ -160,6 +160,11 @@ export function describeDestination(record: SingleRecord): DestinationDescriptio
   }
 }
 
+/** True if integ can read a delivered secret back. */
+export function isReadable(at: SingleRecord): boolean {
+  return at.kind === "file" || at.kind === "profile" || (at.kind === "store" && !at.to.startsWith("github:"));
+}
+
 export function placesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   if (record === null) return [];
   return record.kind === "several" ? record.places.map(({ at }) => at) : [record];

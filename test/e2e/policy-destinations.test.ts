@@ -169,6 +169,21 @@ it("a command that stored the secret and failed is run again", async () => {
   expect((await account.live()).length).toBe(1);
 });
 
+it("a rotation is proven before a delivery that no one can read back: a claim leaves nothing to decide", async () => {
+  const to = '{ command: "test ! -e fail && cat > a" }';
+  write(to);
+  expect((await apply()).code).toBe(0);
+  writeFileSync(home.path("fail"), "");
+  write(to, { scopes: "entity:read, organization:read" });
+  expect((await apply()).code).toBe(12);
+  const { data } = JSON.parse((await integ("journal", "list", "--json")).stdout) as { data: Record<string, string>[] };
+  const { id } = data.find(({ operation }) => operation === "oauth_client.create")!;
+  expect((await integ("journal", "claim", id!, "--secret-command", "cat > a")).code).toBe(0);
+  renameSync(home.path("fail"), home.path("corrected"));
+  expect((await apply()).code).toBe(0);
+  expect((await account.live()).length).toBe(1);
+});
+
 it("--force covers what a check printed when it was typed, also for the claim", async () => {
   writeFileSync(home.path("a"), "old");
   const to = ["--secret-command", "test ! -e fail && cat > a", "--secret-check-command", "cat a"];
@@ -206,7 +221,7 @@ it("a rotation into a command with a check is proven by a later run if the first
   write(to);
   expect((await apply()).code).toBe(0);
   write(to, { scopes: "entity:read, organization:read" });
-  await service.fault("POST /oauth/token status=503 times=1");
+  await service.fault("POST /oauth/token status=503 times=2");
   expect((await apply("--retry-for", "0")).code).toBe(8);
   expect((await account.live()).length).toBe(2);
   expect((await apply()).code).toBe(0);

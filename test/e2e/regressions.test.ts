@@ -236,7 +236,7 @@ Object.assign(scenes, {
     return { code: 8, act: ["journal", "recover", await rotationIn(run), "--now", "--yes"], seen: status(id) };
   },
   "the old client, if the new one is refused": async (_at, run) => {
-    await service.fault("POST /oauth/token status=401 times=1");
+    await service.fault("POST /oauth/token status=401 times=2");
     const id = await rotateNew(run, ["--secret-command", "cat >/dev/null"], { code: 8 });
     return { code: 8, act: ["journal", "recover", "--yes", "--accept-unproven"], seen: status(id) };
   },

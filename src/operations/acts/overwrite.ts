@@ -304,9 +304,9 @@ async function isReplaceable(
   if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;
   const item = await entriesOfItem(journal, entry);
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
-  // The interrupted write of the entry that this one replaces is a write of the same work.
+  // The entry that this one replaces is the same work, with its interrupted write and its consent.
   const isWrite = (place: SingleRecord, id: string): boolean =>
-    id === entry.replaces ? isOwn(place) : isKnown(proofOf(place));
+    id === entry.replaces ? isOwn(place) || isKnown(consentTo(place)) : isKnown(proofOf(place));
   const isDelivered = ({ id, destination }: Entry): boolean =>
     id !== entry.id && placesOf(destination).some((place) => isThere(place) && isWrite(place, id));
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);

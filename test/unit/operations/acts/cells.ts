@@ -335,6 +335,10 @@ function unreadableCells(): Cell[] {
     entry: entryOf("oauth_client.create", { destination: recordOf("unreadable store", { proof: "after v1" }) }),
   };
   const instead = { entry: entryOf("oauth_client.create", { replaces: began.entry.id }), others: [began.entry] };
+  const forced = entryOf("oauth_client.create", {
+    destination: recordOf("unreadable store", { consent: "version v1" }),
+  });
+  const again = { entry: entryOf("oauth_client.create", { replaces: forced.id }), others: [forced] };
   const cell = (name: string, expected: string, world: World, found: Found): Cell => ({
     name: `unreadable: ${name}`,
     expected,
@@ -346,6 +350,7 @@ function unreadableCells(): Cell[] {
       is: "hidden",
       version: "v2",
     }),
+    cell("with consent for the entry that this one replaces", "replaced", again, { is: "hidden", version: "v1" }),
     cell("as it was when this entry began to write it", refused, began, { is: "hidden", version: "v1" }),
     cell("a text where none can be", refused, began, { is: "text", text: "v2" }),
   ];
