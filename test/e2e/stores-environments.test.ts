@@ -120,6 +120,33 @@ it.each(["apply", "audit --fix"])("%s rotates nothing into the store of another 
   }
 });
 
+it("runs against another server do not stall an item for its own", async () => {
+  const at = home(tokenEnv(service));
+  const other = await startVault();
+  const item = (scopes: string): void =>
+    writeFileSync(
+      at.path("integ.yaml"),
+      `version: 1\nid: pol_of_this_test\noauth_clients:\n  a: { service_account: ${service.us.service_account_id}, scopes: [${scopes}], secret: "vault:${path}#a" }\n`,
+    );
+  const apply = async (): Promise<number | null> =>
+    (await integHere(at, ["apply", "--yes", "--no-input", "--retry-for", "0"])).code;
+  try {
+    item("entity:read");
+    expect(await apply()).toBe(0);
+    item("entity:read, organization:read");
+    await service.fault("POST /oauth/token status=503");
+    expect(await apply()).toBe(8);
+    Object.assign(at.env, { VAULT_ADDR: other.origin, VAULT_TOKEN: other.root });
+    for (const _ of [1, 2, 3]) expect(await apply()).toBe(8);
+    Object.assign(at.env, { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root });
+    await service.calm();
+    expect(await apply()).toBe(0);
+    expect([other.current(path), (await account.live()).length]).toEqual([undefined, 1]);
+  } finally {
+    await other.close();
+  }
+});
+
 it("apply: items share one Vault secret, each with its field", async () => {
   const at = home();
   const names = ["a", "b", "c", "d"];

@@ -285,6 +285,9 @@ async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;
   if (decision.step.do === "adopt") return;
+  // A run against another server says nothing about the item at its own.
+  for (const place of placesOf((await named.newest())?.destination ?? null))
+    if (await work.options.context.secrets.isOfOtherServer(place)) return;
   const entry = [...named.admitted][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);
   try {
     const lease = entry === undefined ? await addRefusedEntry(work) : await bench.journal.tryLease(entry);
