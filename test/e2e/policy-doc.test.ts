@@ -70,10 +70,10 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
   }
 
   function policy(): string {
-    const [, text = ""] = /```yaml\n {3}(version: 1[^`]*)```/.exec(page) ?? [];
+    const [, text = ""] = /```yaml\n(version: 1[^`]*)```/.exec(page) ?? [];
     const [, store = ""] = /`secret: ("github:[^`]*")`/.exec(chapter) ?? [];
     expect(store).not.toBe("");
-    return withLocalValues(text.replaceAll(/^ {3}/gm, "").replace(/secret: \{.*\}/, `secret: ${store}`));
+    return withLocalValues(text.replace(/secret: \{.*\}/, `secret: ${store}`));
   }
 
   function newRunner(): Home {

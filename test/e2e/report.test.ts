@@ -171,7 +171,7 @@ describe("integ report", () => {
     expect(rowOf("loader")).toMatchObject({ kind: "policy_item", status: "missing", permissions: ["entity:read"] });
     expect(rowOf(data[0]!.id)?.note).toContain("no_expiry: accepted until 2026-12-31: replaced soon.");
     expect(rowOf("ak_none")?.note).toContain("No such key was listed.");
-    expect(rows[0]?.note).toMatch(/ as access key .*, organization \S+, against/);
+    expect(rows[0]?.note).toMatch(/ with access key .* of organization \S+ at http/);
     const [, ...others] = JSON.parse(ended.stdout).data as unknown[];
     const digest = createHash("sha256").update(JSON.stringify(others)).digest("hex");
     expect(rows[0]?.note).toContain(digest);

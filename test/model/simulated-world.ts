@@ -280,6 +280,7 @@ export class World {
       },
       secrets: {
         ...keeping,
+        isOfOtherServer: async () => false,
         undelivered: async () => undelivered,
         destination: async (options: SecretOptions) => here.destination(options),
       },

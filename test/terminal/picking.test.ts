@@ -85,7 +85,7 @@ describe("a creation", () => {
     expect(await dialog.ended, dialog.written).toBe(0);
     expect(dialog.written).toContain("1 item selected");
     expect(await newest()).toMatchObject({ service_account_id: own, scopes: ["entity:read"] });
-    expect(dialog.written).toContain(`creates a client of ${own} with entity:read.`);
+    expect(dialog.written).toContain(`integ creates a client of ${own} with entity:read.`);
   });
 
   it("takes the last used values with Enter alone, in their original order", async () => {

@@ -108,7 +108,7 @@ describe("questions", () => {
     const client = session(creationWords(service, "--new", "--secret-file", "planned.secret"));
     expect(await client.ended).toBe(0);
     expect(client.shown).toContain(
-      `Profile env (us): creates a client of ${service.us.service_account_id} with entity:read.`,
+      `Profile env (us): integ creates a client of ${service.us.service_account_id} with entity:read.`,
     );
     expect(client.shown.indexOf("creates a client")).toBeLessThan(client.shown.indexOf("oac_us_"));
     const key = session(["keys", "create", "--name", "planned", "--secret-file", "planned-key.secret"], {
@@ -118,7 +118,7 @@ describe("questions", () => {
     await key.answer(/What may the key do\?/, "\u001b[B\r");
     await key.answer(/How long is it valid\?/, "\u001b[A\r");
     expect(await key.ended).toBe(0);
-    expect(key.shown).toContain('Profile env (us): creates the key "planned" (full access; expires never).');
+    expect(key.shown).toContain('Profile env (us): integ creates the key "planned" (full access; expires never).');
   });
 
   it.each([["trust"], ["move", "--to", "elsewhere.ndjson"]])(
