@@ -78,7 +78,7 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
 
 export const formatVersion = 3;
 
-/** What integ needs to continue an entry; the schema explains each field. */
+/** What integ needs to continue an entry; `detailShape` explains the fields. */
 export type EntryDetail = Fixed<z.infer<z.ZodMiniObject<typeof detailShape>>>;
 
 export type ClientProof = NonNullable<EntryDetail["proof"]>;

@@ -52,7 +52,7 @@ export const detailShape = {
   sent_as: optional,
   old_client: optional,
   keep_old: flag,
-  /** How a new client is proven; null if the profile has no token endpoint. */
+  /** The profile's token endpoint when the rotation began; null if it had none. The proof uses the profile's current one. */
   proof: z.optional(z.nullable(Proof)),
 
   // Fields of access keys, whose requests have no idempotency key.
@@ -107,7 +107,7 @@ const Intent = z.object({
   service_version: text,
   method: optional,
   path: optional,
-  /** The exact request body; empty without a body. */
+  /** Of a creation, the exact request body. Of a revocation or a replacement, JSON with the old id, which is never sent. */
   request_text: text,
   /** The same for equivalent requests, for example with scopes in another order. */
   fingerprint: text,

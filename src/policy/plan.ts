@@ -71,7 +71,7 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
-  /** True if `apply` adopts existing credentials that fit only one item. */
+  /** True if `apply` adopts a credential that fits only one item, if no other credential fits that item. */
   readonly adopt?: boolean | undefined;
   /** Names of the items to plan; empty means all. */
   readonly only: ReadonlySet<string>;

@@ -326,7 +326,7 @@ export interface RememberedDestination {
    * @param options.isKept true if the secret is safe elsewhere: a complete copy is then removed too
    */
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
-  /** Reads the delivered secret, if unchanged, for a proof after a crash. */
+  /** Reads the delivered secret. @returns undefined if it has changed, or if the destination cannot be read back */
   reread(): Promise<string | undefined>;
   /** True if the environment now leads to another server than the one that has the secret. */
   isOfOtherServer?(): Promise<boolean>;

@@ -24,7 +24,7 @@ export interface TransportOptions extends ConnectionSettings {
   readonly userAgent: string;
   /** Required for a change: when the leases end, another process may continue the work. */
   readonly leases?: {
-    /** Extends the leases beyond one request. @throws Failure, before sending, if another process has one */
+    /** Makes the leases outlast one request. @throws Failure, before sending, if a lease is lost or the journal is not reached */
     extend(): Promise<void>;
     /** Called when the connection is open, before the request. */
     areHeld(): boolean;

@@ -311,7 +311,7 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 /**
- * Scans JSON text and checks every byte. Each method takes the start index of a token and returns the index after it.
+ * Scans JSON text and checks every byte. Methods named after a token take its start index and return the index after it.
  * Bytes past the end are undefined, which no rule accepts.
  */
 export class Scanner {

@@ -122,7 +122,7 @@ export const command = defineVerb({
   },
 });
 
-/** An invalid default file becomes a row instead of a failure, because the status has other facts too. */
+/** A failure of the default file or its profile becomes a row, because the status has other facts too. */
 async function policyOf(
   context: Context,
   typed: string | undefined,

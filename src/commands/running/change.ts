@@ -112,7 +112,7 @@ async function prove(
   });
 }
 
-/** All changes of the process share `disk`: after a failed sync, none of them writes. */
+/** A command that makes several workbenches passes the same `disk` to each: after a failed write, integ sends no further change. */
 export async function workbenchOf(
   context: Context,
   {

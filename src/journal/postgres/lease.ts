@@ -87,7 +87,7 @@ export const findWrittenRecord =
     return row?.content === content ? [row] : undefined;
   };
 
-/** A lease counts as ended this much early, because responses may be slow and clocks drift. */
+/** A lease counts as ended this much early, because clocks drift and a request is written slightly after the check. */
 const marginMs = 250;
 
 async function leaseLost(

@@ -77,7 +77,6 @@ function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   ];
 }
 
-/** `isNew` is true only for the call that created the tables. */
 export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; isNew: boolean }> {
   const { schema, ...names } = tables;
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);
