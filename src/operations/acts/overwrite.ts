@@ -2,7 +2,7 @@
 // the moment of the write, not by a recorded path or name.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure, onFailure } from "../../errors.ts";
-import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
+import { clockSkewMs, type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
 import { mayHaveSuperseded } from "../../journal/rotations.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
@@ -299,16 +299,16 @@ async function isReplaceable(
     isSameHere(place, at) || (place.kind === "command" && at.kind === "command");
   const ownPlaces = [await withProof(bench, entry, at), ...placesOf(entry.destination).filter(isThere)];
   const consentTo = (place: SingleRecord) => ("consent" in place ? place.consent : undefined);
-  const isOwn = (place: SingleRecord) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found);
-  if (ownPlaces.some(isOwn)) return true;
+  const isOwn = (place: SingleRecord, by: Entry) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found, by);
+  if (ownPlaces.some((place) => isOwn(place, entry))) return true;
   if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;
   const item = await entriesOfItem(journal, entry);
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
   // The entry that this one replaces is the same work, with its interrupted write and its consent.
-  const isWrite = (place: SingleRecord, id: string): boolean =>
-    id === entry.replaces ? isOwn(place) || isKnown(consentTo(place)) : isKnown(proofOf(place));
-  const isDelivered = ({ id, destination }: Entry): boolean =>
-    id !== entry.id && placesOf(destination).some((place) => isThere(place) && isWrite(place, id));
+  const isWrite = (place: SingleRecord, by: Entry): boolean =>
+    by.id === entry.replaces ? isOwn(place, by) || isKnown(consentTo(place)) : isKnown(proofOf(place));
+  const isDelivered = (one: Entry): boolean =>
+    one.id !== entry.id && placesOf(one.destination).some((place) => isThere(place) && isWrite(place, one));
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
@@ -331,11 +331,15 @@ async function isAnyTrusted(journal: Journal, entries: readonly Entry[]): Promis
 
 const proofOf = (place: SingleRecord): string | undefined => ("proof" in place ? place.proof : undefined);
 
-/** True if a write-only store changed after this entry began to write: no better evidence of the write exists. */
-function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
+/** True if a write-only store changed soon after this entry began to write: no better evidence of the write exists. */
+function mayBeOwnWrite(place: SingleRecord, found: Found, { updated_at }: Entry): boolean {
   const proof = proofOf(place);
-  return found.is === "hidden" && proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;
+  if (found.is !== "hidden" || isLongAfter(found.version, updated_at)) return false;
+  return proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;
 }
+
+/** GitHub's version of a secret is the time of its last change. */
+const isLongAfter = (version: string, time: string): boolean => Date.parse(version) > Date.parse(time) + clockSkewMs;
 
 /** @returns the entry, the entries of its policy item, and all that a parent, replacement, client or key links to them */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {

@@ -334,6 +334,10 @@ function unreadableCells(): Cell[] {
   const began = {
     entry: entryOf("oauth_client.create", { destination: recordOf("unreadable store", { proof: "after v1" }) }),
   };
+  const changed = (ms: number): Found => {
+    const version = new Date(Date.parse(began.entry.updated_at) + ms).toISOString();
+    return { is: "hidden", version };
+  };
   const instead = { entry: entryOf("oauth_client.create", { replaces: began.entry.id }), others: [began.entry] };
   const forced = entryOf("oauth_client.create", {
     destination: recordOf("unreadable store", { consent: "version v1" }),
@@ -350,6 +354,8 @@ function unreadableCells(): Cell[] {
       is: "hidden",
       version: "v2",
     }),
+    cell("changed a minute after the entry's last record", "replaced", began, changed(60_000)),
+    cell("changed an hour after the entry's last record", refused, began, changed(3_600_000)),
     cell("with consent for the entry that this one replaces", "replaced", again, { is: "hidden", version: "v1" }),
     cell("as it was when this entry began to write it", refused, began, { is: "hidden", version: "v1" }),
     cell("a text where none can be", refused, began, { is: "text", text: "v2" }),

@@ -67,7 +67,12 @@ describe("overwrite needs each of its conditions", () => {
     ["only an entry of other work goes first", "!own.has(id)", "true"],
     ["existing content is checked", "if (!(await isReplaceable(bench, lease.entry, at, found)))", "if (false)"],
     ["what this entry delivered may be replaced", "isKnown(proofOf(place)) || mayBeOwnWrite", "mayBeOwnWrite"],
-    ["a write that this entry began may be replaced", "|| mayBeOwnWrite(place, found)", ""],
+    ["a write that this entry began may be replaced", "|| mayBeOwnWrite(place, found, by)", ""],
+    [
+      "only if the version changed soon after the entry's last record",
+      " || isLongAfter(found.version, updated_at)",
+      "",
+    ],
     ["only if the version changed since that write began", " && proof !== `after ${found.version}`", ""],
     [
       "content with consent may be replaced",
