@@ -27,6 +27,16 @@ function audit(at: Home, ...flags: string[]): Promise<Ended> {
 }
 
 describe("keys audit", () => {
+  it("leaves the key of a policy item to the policy, because a rotation by hand would move its secret", async () => {
+    const at = desk.withToken();
+    const item = "  night: { type: service_account, scopes: ['push-ingest:*'], secret: { file: night.secret } }";
+    writeFileSync(at.path("integ.yaml"), `version: 1\nid: pol_of_this_test\naccess_keys:\n${item}\n`);
+    expect((await at.integ(["apply", "--yes"])).code).toBe(0);
+    const { data } = JSON.parse((await audit(at)).stdout) as Audit;
+    const found = data.filter(({ remedy }) => remedy.includes("its item night"));
+    expect(found.map(({ rule, remedy }) => [rule, remedy.includes("integ apply")])).toEqual([["no_expiry", true]]);
+  });
+
   it("finds every kind of risk among the sandbox's keys, exits 10, and changes nothing", async () => {
     const at = desk.withToken();
     const { code, stdout, stderr } = await audit(at);

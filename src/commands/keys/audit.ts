@@ -59,7 +59,7 @@ export const command = defineVerb({
     const list = async () => (await read(context, "list access keys", () => service.accessKeys.list())).value;
     const value = await list();
     const now = serviceNow(context, service);
-    const ending = await overlaps(context, profile);
+    const ending = new Map([...(await ofPolicies(context, profile)), ...(await overlaps(context, profile))]);
     const at = { now, limits, caller: callerIn(profile, value, now), ending };
     const audited = ({ rows }: typeof value) =>
       auditKeys(
@@ -84,6 +84,22 @@ export const command = defineVerb({
     if (bad.length > 0 || isIncomplete) throw await findingsFailure(context, bad, report);
   },
 });
+
+/** A rotation by hand would take the secret away from the destination of a key's item. */
+async function ofPolicies(context: Context, { baseUrl, organizationId }: ActiveProfile): Promise<Map<string, Advice>> {
+  const { itemOf, worksIn } = await import("../../policy/works.ts");
+  const works = await context
+    .journal()
+    .then((journal) => worksIn(journal.each({ all: true }), { baseUrl, organizationId: organizationId ?? null }))
+    .catch(onFailure(() => new Map<string, never>()));
+  return new Map(
+    [...works].flatMap(([item, { candidates }]) => {
+      const { kind, name } = itemOf(item);
+      const step: Advice = `Correct its item ${name} in the policy file, then apply the policy: ${shell`integ apply`}`;
+      return kind === "access_key" ? candidates.map((id: string): [string, Advice] => [id, step]) : [];
+    }),
+  );
+}
 
 /** A journal that cannot be read explains no key. */
 async function overlaps(context: Context, { baseUrl }: ActiveProfile): Promise<Map<string, Advice>> {
