@@ -71,7 +71,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
   }
 }
 
-/** Frees a page immediately, because garbage accumulates. Has no effect in Node 20 or on short, shared buffers. */
+/** Frees the memory of a page immediately; the garbage collector would keep many pages. No effect in Node 20 or on short buffers. */
 function release({ buffer }: Buffer): void {
   if (buffer.byteLength > Buffer.poolSize) (buffer as { transfer?(length: number): unknown }).transfer?.(0);
 }
