@@ -12,7 +12,6 @@ import {
   isSamePlace,
   contentId,
   type Found,
-  type SecretCheck,
   type Delivery,
   type DestinationOption,
   type OneTimeSecret,
@@ -48,16 +47,14 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     ...(target.check && { check: target.check.by }),
   };
   // A check with these variables can run only at the delivery, when their values are known.
-  const isOfEntry = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|SERVICE_ACCOUNT|PROFILE_NAME|ENTRY)\b/.test(
-    target.check?.command ?? "",
-  );
+  const isOfEntry = ofEntry.test(target.check?.command ?? "");
   const check = async (): Promise<RecordOf<"command">> => {
     if (target.command.trim() === "") throw new Failure("usage", `${flags.secretCommand} is empty.`);
     if (target.check?.command.trim() === "") throw new Failure("usage", `${flags.secretCheckCommand} is empty.`);
     if (process.platform !== "win32") await checkShell(target, tools);
     // `--force` covers only the content at the first check.
     if (target.force === true && !isOfEntry && !("consent" in record))
-      record = { ...record, consent: contentId(await foundBy(target.check, tools), tools.digests) };
+      record = { ...record, consent: contentId(await foundBy(target, tools), tools.digests) };
     return record;
   };
   return {
@@ -67,12 +64,12 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     },
     check,
     async prepare(_work, { may } = {}) {
-      if (!isOfEntry) await may?.(record, await foundBy(target.check, tools));
+      if (!isOfEntry) await may?.(record, await foundBy(target, tools));
       return record;
     },
     async deliver(secret, delivery) {
       const facts = variablesOf(secret, delivery);
-      const found = await foundBy(target.check, tools, facts);
+      const found = await foundBy(target, tools, facts);
       if (target.force === true && isOfEntry) record = { ...record, consent: contentId(found, tools.digests) };
       await delivery.may(record, found);
       // The digest is recorded before the write: after a crash, a check can show if this secret arrived.
@@ -106,9 +103,12 @@ async function checkShell({ command, check }: CommandTarget, tools: CommandTools
   if (check) await checkTools(flags.secretCheckCommand, check.command, tools);
 }
 
+/** Variables whose values differ between entries: a command with one of them has another destination for each entry. */
+const ofEntry = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|SERVICE_ACCOUNT|PROFILE_NAME|ENTRY)\b/;
+
 /** A check that fails or prints nothing shows no content that could be replaced. */
-async function foundBy(check: SecretCheck | undefined, tools: CommandTools, facts?: Environment): Promise<Found> {
-  if (check?.by !== "output") return { is: "absent" };
+async function foundBy({ command, check }: CommandTarget, tools: CommandTools, facts?: Environment): Promise<Found> {
+  if (check?.by !== "output") return ofEntry.test(command) ? { is: "absent" } : { is: "hidden", version: "unknown" };
   const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
   const run = await runShell(check.command, { env, signal, facts, timeLimitMs });
   const text = run.status === 0 ? run.stdout.toString("utf8") : "";

@@ -61,8 +61,7 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
       "usage",
       `${flags.secretFormat} and ${flags.secretEnv} are for ${flags.secretFile} and ${flags.secretCommand}.`,
     );
-  const hasContent = to.some((one) => one.kind !== "command" || one.check?.by === "output");
-  if (!force || remembered !== undefined || hasContent) return;
+  if (!force || remembered !== undefined || to.length > 0) return;
   throw new Failure("usage", `${flags.force} replaces existing content, and no destination can have any.`, {
     hint: `Add ${flags.secretFile} <path> or another destination, or leave ${flags.force} out.`,
   });

@@ -133,7 +133,18 @@ describe("proof of a delivery", () => {
     const check = ["--secret-check-command", "test -s kept", "--secret-check", "exit"];
     expect((await create(at, "--secret-command", "cat > kept", ...check)).code).toBe(0);
     const wrong = ["--secret-check-command", "test -s missing", "--secret-check", "exit"];
-    expect((await create(at, "--new", "--secret-command", "cat > kept", ...wrong)).code).toBe(12);
+    expect((await create(at, "--new", "--secret-command", "cat > kept", ...wrong, "--force")).code).toBe(12);
+  });
+
+  it("without a check is only the command's exit: another client's secret behind it is not overwritten", async () => {
+    const at = await home();
+    expect((await create(at, "--secret-command", "cat > kept")).code).toBe(0);
+    const first = text(at, "kept");
+    expect((await create(at, "--new", "--secret-command", "cat > kept")).code).toBe(2);
+    expect(text(at, "kept")).toBe(first);
+    expect((await create(at, "--new", "--secret-command", "cat > kept", "--force")).code).toBe(0);
+    const ofEach = ["--new", "--secret-command", 'cat > "$INTEG_RESOURCE_ID"'];
+    expect([(await create(at, ...ofEach)).code, (await create(at, ...ofEach)).code]).toEqual([0, 0]);
   });
 
   it("for a file is a recorded digest, compared with the file's content", async () => {

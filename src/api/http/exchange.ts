@@ -67,10 +67,10 @@ export type NetworkErrorReason =
   | "timeout"
   | "closed" // the connection ended before the response was complete
   | "malformed" // not HTTP, or a body that breaks the contract (HTML, cut JSON, wrong types)
-  | "too_large" // decoded size, nesting or encoding beyond the limits
+  | "too_large" // headers, decoded body or nesting beyond the limits
   | "redirect" // 3xx: never followed (§5.1 rule 3)
   | "interrupted" // Ctrl-C or SIGTERM
-  | "unsendable"; // the request is invalid: no credential, or a header that HTTP does not allow
+  | "unsendable"; // no credential, or a request that HTTP does not allow
 
 export interface NetworkError {
   readonly reason: NetworkErrorReason;

@@ -303,6 +303,7 @@ async function isReplaceable(
   if (ownPlaces.some((place) => isOwn(place, entry))) return true;
   if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;
   const item = await entriesOfItem(journal, entry);
+  if (at.kind === "command" && found.is === "hidden") return !(await isTaken(journal, at, item));
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
   // The entry that this one replaces is the same work, with its interrupted write and its consent.
   const isWrite = (place: SingleRecord, by: Entry): boolean =>
@@ -312,15 +313,31 @@ async function isReplaceable(
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
+/** True if another client or key, which integ did not revoke, got its secret by this command, which shows no content. */
+async function isTaken(journal: Journal, at: SingleRecord, item: readonly Entry[]): Promise<boolean> {
+  const own = new Set(item.map(({ id }) => id));
+  const all = await journal.select({ all: true });
+  const isDelivered = (place: SingleRecord): boolean => isSamePlace(place, at) && proofOf(place) !== undefined;
+  const others = all.filter(({ id, state }) => !own.has(id) && state !== "undelivered");
+  for (const one of others)
+    if (placesOf(one.destination).some(isDelivered) && !(await isRevokedBy(journal, all, one))) return true;
+  return false;
+}
+
 /** True if the destination has the secret of a revoked client or key: that secret may be replaced. */
 async function isRevoked(journal: Journal, isDelivered: (entry: Entry) => boolean): Promise<boolean> {
   const all = await journal.select({ all: true, archived: true });
-  for (const { id, resource_id } of all.filter(isDelivered)) {
-    const revoking = all.filter((one) => resource_id !== null && revokedBy(one) === resource_id);
-    const unknown = await journal.untrusted([id, ...revoking.map((one) => one.id)]);
-    if (!unknown.has(id) && revoking.some((one) => !unknown.has(one.id))) return true;
-  }
+  for (const one of all.filter(isDelivered))
+    if ((await isAnyTrusted(journal, [one])) && (await isRevokedBy(journal, all, one))) return true;
   return false;
+}
+
+/** True if a trusted entry of `all` revoked the client or key. */
+async function isRevokedBy(journal: Journal, all: readonly Entry[], { resource_id }: Entry): Promise<boolean> {
+  return isAnyTrusted(
+    journal,
+    all.filter((one) => resource_id !== null && revokedBy(one) === resource_id),
+  );
 }
 
 async function isAnyTrusted(journal: Journal, entries: readonly Entry[]): Promise<boolean> {
@@ -389,7 +406,11 @@ function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> 
 function occupiedFailure(at: SingleRecord): Failure {
   const { name } = describeDestination(at);
   const why =
-    at.kind === "file" ? "the file already exists" : "integ did not deliver its current content for this client or key";
+    at.kind === "file"
+      ? "the file already exists"
+      : at.kind === "command" && at.check !== "output"
+        ? "the same command took the secret of another client or key"
+        : "integ did not deliver its current content for this client or key";
   const what = at.kind === "profile" ? `become the credential of ${name}` : `go to ${name}`;
   return new Failure("usage", `The secret cannot ${what}: ${why}.`, {
     meaning: "Its content was not replaced.",

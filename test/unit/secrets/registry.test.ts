@@ -52,7 +52,6 @@ describe("the secret options", () => {
     ["a format alone", { to: [], as: "json" }],
     ["a format with a profile", { to: [profile], as: "json" }],
     ["force alone", { to: [], force: true }],
-    ["force with a command", { to: [command], force: true }],
     ["an empty file name", { to: [{ kind: "file", path: "" }] }],
     ["a folder's name", { to: [{ kind: "file", path: "missing/" }] }],
     ["an empty profile name", { to: [{ kind: "profile", name: "" }] }],

@@ -226,6 +226,8 @@ function contentCells(kind: Kind): Cell[] {
   add("delivered for another client, revoked since", "replaced", decides(revoked, at, found));
   const forgedEnd = { ...revoked, untrusted: [revocation.id] };
   add("delivered for another client, revoked by an untrusted entry", refused, decides(forgedEnd, at, found));
+  const forgedStart = { ...revoked, untrusted: [delivered.id] };
+  add("delivered by an untrusted entry for another client, revoked since", refused, decides(forgedStart, at, found));
   const alive = { ...revoked, others: [delivered, other] };
   add("delivered for another client, another one revoked", refused, decides(alive, at, found));
   for (const [connection, make] of Object.entries(connections)) {
@@ -362,6 +364,42 @@ function unreadableCells(): Cell[] {
   ];
 }
 
+/** A command without a check shows no content: the deliveries by the same command decide. */
+function commandCells(): Cell[] {
+  const at = (more: Partial<RecordOf<"command">> = {}) => ({ kind: "command", mark: "m", ...more }) as const;
+  const given = { destination: at({ proof: "digest" }) };
+  const cell = (name: string, expected: string, world: World, to: SingleRecord = at()): Cell => ({
+    name: `command: ${name}`,
+    expected,
+    run: decides(world, to, { is: "hidden", version: "unknown" }),
+  });
+  const delivered = entryOf("oauth_client.create", { ...done, resource_id: "oac_x", ...given });
+  const entry = entryOf("oauth_client.create");
+  const isRevokedBy = (resource_id: string) => ({
+    entry,
+    others: [delivered, entryOf("oauth_client.revoke", { ...done, resource_id })],
+  });
+  const revoked = isRevokedBy("oac_x");
+  const untrusted = [revoked.others[1]!.id];
+  return [
+    cell("no secret yet", "replaced", { entry }),
+    cell("the secret of another client", refused, { entry, others: [delivered] }),
+    cell("that secret, with --force", "replaced", { entry, others: [delivered] }, at({ consent: "version unknown" })),
+    cell("another command", "replaced", { entry, others: [delivered] }, at({ mark: "other" })),
+    cell("an entry without a secret", "replaced", {
+      entry,
+      others: [entryOf("access_key.create", { destination: at() })],
+    }),
+    cell("a delivery that failed", "replaced", { entry, others: [{ ...delivered, state: "undelivered" }] }),
+    cell("the secret of a revoked client", "replaced", revoked),
+    cell("the secret of a client that another entry revoked", refused, isRevokedBy("oac_y")),
+    cell("the secret of a client that an untrusted entry revoked", refused, { ...revoked, untrusted }),
+    ...Object.entries(connections).map(([connection, make]) =>
+      cell(`delivered for ${connection}`, otherItems.has(connection) ? refused : "replaced", make(given)),
+    ),
+  ];
+}
+
 function credentialCells(): Cell[] {
   const at = recordOf("profile");
   const found = (of: string): Found => ({ is: "text", text: "typed by hand", of });
@@ -455,6 +493,7 @@ export const cells: readonly Cell[] = [
   ...kinds.flatMap(contentCells),
   ...entryCells(),
   ...unreadableCells(),
+  ...commandCells(),
   ...credentialCells(),
   ...destroyCells(),
 ];
