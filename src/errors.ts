@@ -46,7 +46,6 @@ export interface FailureDetails extends NextStep {
   readonly request?: string | undefined;
   /** Journal entry of the failed change. */
   readonly entry?: string;
-  /** `Retry-After` of a 429 response. */
   readonly retryAfterSeconds?: number | undefined;
   /** True if no byte of the last request was sent, so the service has no trace of it. */
   readonly unsent?: boolean;

@@ -1,4 +1,4 @@
-// Answers --version before other modules are loaded; the edge handles every other command line.
+// Answers --version without loading the commands; the edge handles every other command line.
 import { writeSync } from "node:fs";
 import { version } from "../package.json";
 import { useCompileCache } from "./edge/compile-cache.ts";

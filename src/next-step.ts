@@ -121,7 +121,9 @@ export function settingOf(profile: string, flag: `--${string}`): NextStep {
   return { hint: `Set it with ${edit} <${flag.replace(/.*-/, "")}>.`, nextCommand: shell`integ help profiles edit` };
 }
 
-/** A word is quoted unless every shell reads it unchanged: zsh expands a leading `=`, and all shells expand `~`. */
+/**
+ * Quotes a word unless POSIX shells and zsh read it unchanged: zsh expands a leading `=`, and all of them expand `~`.
+ */
 export function quotedWord(word: string): string {
   return /^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
@@ -171,7 +173,7 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   }, next);
 }
 
-/** `step` is a command, or advice that can end with a command. */
+/** Adds the profile to a step, which is a command or advice that can end with a command. */
 export function stepAs<T extends string>(profile: string | undefined, step: T): T {
   const [, advice = "", command] = /^(.*: )?(integ .*)$/s.exec(step) ?? [];
   if (profile === undefined || command === undefined) return step;
@@ -197,7 +199,7 @@ export function typedValue(
   return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
-/** Flags that consent to the typed command. A next command omits them, unless its step adds them, to ask again. */
+/** A next command repeats the typed command without these flags, so that integ asks for consent again. */
 const consents = [
   flags.new,
   flags.force,
@@ -227,7 +229,6 @@ function sameWords(typed: readonly string[], { add = [], without = [] }: SameCom
   const omitted = [...consents, ...without];
   const takesValue = new Map(omitted.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
   add.forEach((word, at) => {
-    // An added flag replaces the same typed flag.
     if (word.startsWith("--")) takesValue.set(word, add[at + 1]?.startsWith("--") === false);
   });
   const words: string[] = [];

@@ -1,4 +1,4 @@
-// Each verb has one line in the command tree. A command's file is loaded only to run the command or to show its help.
+// Builds the command tree, in which each verb has one line. A command's file is loaded only when it is needed.
 import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
@@ -193,7 +193,7 @@ export interface Typed {
   readonly args: unknown[];
   readonly options: Record<string, unknown>;
   readonly globals: GlobalOptions;
-  /** The failure for a missing first argument, if integ cannot prompt for it. */
+  /** The failure for a missing first argument, thrown if integ cannot ask for it. */
   readonly missing?: Failure;
 }
 
@@ -240,9 +240,9 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
 }
 
 /**
- * The options of a verb are added when the verb is typed; `onTyped` receives the typed verb. If `words` start with a
- * command, only that command is built; otherwise nouns that were not typed get no verbs, which makes a help screen a
- * third faster. Without `words`, everything is built.
+ * Adds a verb's options only when the verb is typed; `onTyped` receives the typed verb. If `words` start with a
+ * command, builds only that command, otherwise all commands without the verbs of nouns that are not typed. Without
+ * `words`, builds everything.
  */
 export function buildProgram(version: string, onTyped: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");

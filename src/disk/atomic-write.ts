@@ -29,7 +29,7 @@ export interface WriteOptions {
 
 type FileContent = string | Uint8Array;
 
-/** Leaves no file after an error. By default, only the owner may read the file. Symbolic links are not followed. */
+/** Leaves no new file after an error. By default, only the owner may read the file. Symbolic links are not followed. */
 export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
   const { durable = "name", secret = false, forAll = false } = options;
   const fd = secret ? createPrivateFile(path) : openSync(path, newFile, forAll ? 0o644 : 0o600);
@@ -48,8 +48,7 @@ export function createFile(path: string, data: FileContent, options: WriteOption
 const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | carefulOpen;
 
 /**
- * After a crash, the name has the old or the new content. `removeTemporaries` removes the files that a killed process
- * leaves.
+ * After a crash, the name has the old or the new content, and a temporary file may remain.
  * @param options.temporary fixed name of the temporary file, if only one process at a time writes the file
  */
 export function replaceFile(
@@ -146,8 +145,8 @@ export function createNamed(path: string, data: FileContent): void {
 }
 
 /**
- * Gives a finished file its name. Without `replace`, `link` fails if the name exists and leaves the old name; file
- * systems without hard links check before they rename. The caller syncs the folder.
+ * Without `replace`, fails if the name exists. `link` also keeps the old name; on file systems without hard links,
+ * another process can create the name between the check and the rename. The caller syncs the folder.
  */
 export function nameFile(from: string, to: string, options: { readonly replace: boolean }): void {
   if (options.replace) return renameSync(from, to);
@@ -170,7 +169,7 @@ export function removeTemporaries(path: string): void {
   for (const name of readdirSync(dirname(path))) if (name.startsWith(start)) removeFile(join(dirname(path), name));
 }
 
-/** Resolves symbolic links, because dotfiles often are links. A missing file keeps its path. */
+/** Resolves symbolic links, because users may keep their configuration behind links. A missing file keeps its path. */
 export function linkTarget(path: string): string {
   try {
     return realpathSync(path);

@@ -11,7 +11,7 @@ export function failedCall(error: unknown): { readonly code: string; readonly ca
     : undefined;
 }
 
-/** Node has no names for these disk errors of Linux. */
+/** Node has no names for these errors of Linux. */
 const linuxNames: readonly (readonly [number: number, name: string])[] = [
   [112, "EHOSTDOWN"],
   [117, "EUCLEAN"],
@@ -37,7 +37,6 @@ function nameOf(code: string, error: Error): string {
   return number === undefined ? code : (nameOfNumber(Number(number)) ?? `${unnamed} ${number}`);
 }
 
-/** Message for an error number without a name. */
 const unnamed = "the system reports error";
 
 export function errorCode(error: unknown): string | undefined {
@@ -48,12 +47,12 @@ export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }
 
-/** For a device that wrote or read fewer or other bytes than it reported. */
+/** For bytes that a device did not write, or does not read back. */
 export function deviceError(call: string): Error {
   return systemError("EIO", call);
 }
 
-/** Errors that another path or mode avoids. All others are disk faults. */
+/** Errors that another path or other permissions avoid. */
 const unusablePath: ReadonlySet<string> = new Set(
   "EACCES EPERM EROFS ENOENT ENOTDIR EISDIR ELOOP EEXIST ENAMETOOLONG EINVAL ENXIO EXDEV ETXTBSY".split(" "),
 );
@@ -175,10 +174,7 @@ export interface FileFailureOptions {
   readonly words?: (error: unknown) => string;
 }
 
-/**
- * The message is `Cannot <action> <path>: <why>.`, and contains none of the data.
- * @returns a Failure `usage` for an unusable path, else `failed`; if `error` is a Failure, the same Failure
- */
+/** @returns a Failure `usage` for an unusable path, else `failed`; if `error` is a Failure, the same Failure */
 export function fileFailure(error: unknown, action: string, options: FileFailureOptions): Failure {
   if (error instanceof Failure) return error;
   const { path, meaning, hints = { full: freeSpace, quota: freeSpace }, words = describeError } = options;

@@ -14,7 +14,7 @@ interface FsNativeExtensions {
 /** Windows makes locked bytes unreadable, so integ locks a byte far behind the owner's name. */
 const { offset, length } = process.platform === "win32" ? { offset: 2 ** 30, length: 1 } : { offset: 0, length: 0 };
 
-/** Loaded first: the package searches many folders for its native part, which takes longer than a lock. */
+/** Loaded first, because the package searches many folders for its native part. */
 const nativePart = `fs-native-extensions/prebuilds/${process.platform}-${process.arch}/fs-native-extensions.node`;
 
 function load(): unknown {
@@ -33,7 +33,7 @@ function isFsNativeExtensions(loaded: unknown): loaded is FsNativeExtensions {
   return typeof loaded === "object" && loaded !== null && "tryLock" in loaded && typeof loaded.tryLock === "function";
 }
 
-/** @returns undefined if the package has no build for this system (musl) or is missing */
+/** @returns undefined without the package, or without its build for this system, such as musl */
 export function loadKernelLock(): KernelLock | undefined {
   const native = load();
   if (!isFsNativeExtensions(native)) return undefined;
@@ -50,10 +50,7 @@ export function loadKernelLock(): KernelLock | undefined {
   };
 }
 
-/**
- * `release` may be called again, and never throws, so that it cannot change the outcome of the work. If it fails, the
- * lock ends with the process.
- */
+/** `release` never throws and is safe to repeat. If it fails, the lock ends with the process. */
 export interface HeldLock {
   release(): void;
 }

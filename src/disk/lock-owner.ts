@@ -91,21 +91,19 @@ export function isNotRunning(pid: number): boolean {
 /** File systems that only one running kernel mounts: ext, XFS, Btrfs, tmpfs, overlay, ZFS, F2FS. */
 const localFileSystems = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010]);
 
-/** True if only one boot of one machine can have written the file. */
 function isLocal(path: string): boolean {
   return localFileSystems.has(attempt(() => statfsSync(path).type) ?? 0);
 }
 
 /**
  * True if the owner has certainly ended: its machine has rebooted (on an unshared disk), its process number is unused
- * or belongs to a process with another start time, or the process is a zombie. Always false for owners on other
- * machines or in other containers.
+ * or belongs to a process with another start time, or the process is a zombie.
  */
 export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot === self.boot) return hasEnded(owner, self);
   if (owner.boot !== null && self.boot !== null) return isLocal(lockPath);
-  // An owner without a boot id has ended if it belongs to this container and no process has its number, whether it ran
-  // in this boot or in an earlier boot.
+  // Without a boot id, the owner may have run in this boot or an earlier one. In both cases it has ended if it belongs
+  // to this container and no process has its number.
   return self.boot !== null && isSameContainer(owner, self) && isLocal(lockPath) && isNotRunning(owner.pid);
 }
 
@@ -128,7 +126,6 @@ export function isVisible(owner: ProcessIdentity, self: ProcessIdentity): boolea
   return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
 }
 
-/** Names the owner's process, with its host, container or boot if this process cannot check the owner. */
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
   if (owner === undefined) return "a process that left no name";
   const { pid, host } = owner;

@@ -1,4 +1,4 @@
-// Creates, opens and checks private files: mode 0600 in folders of mode 0700, checked on the open descriptor.
+// Creates, opens and checks files and folders that other users must not change.
 import {
   closeSync,
   constants,
@@ -20,7 +20,6 @@ import { carefulOpen, syncFolder } from "./write.ts";
 import { shell } from "../next-step.ts";
 import { dirname, basename, join, sep } from "node:path";
 
-/** Windows has no permission bits. */
 const hasModes = process.platform !== "win32";
 
 /** True if the file belongs to this user. Root may use all files, such as a folder mounted into a container. */

@@ -1,8 +1,8 @@
-// Locks between processes. A lock does not outlast its owner.
-// A lock is a file that names its owner. The file is written under a temporary name and then linked, which fails if the
-// lock exists. The kernel shows if the owner of a kernel lock runs; without a kernel lock, only certain proof counts,
-// never file times. A second lock (`.take-<random>`) protects the removal of an ended owner's file. Its name contains
-// that owner's random text, which is never reused, so no process removes a successor's file.
+// Locks between processes: files that name their owners.
+// A lock file is written under a temporary name and then linked, which fails if the lock exists. A kernel lock shows if
+// its owner runs; without one, the owner must certainly have ended before another process removes the lock. A second
+// lock protects the removal. Its name contains the ended owner's random text, so that no process removes the file of a
+// later owner.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -100,9 +100,10 @@ function inspect(path: string, means: LockMeans): LockState {
 }
 
 /**
- * Removes a lock after the user confirmed that its owner has ended, which integ cannot check for another machine, boot
- * or container, or without a name. If the owner still runs, its `isHeld` returns false.
- * @returns `lives` if the owner certainly runs, `free` if no process has the lock
+ * Removes a lock whose owner has ended according to the user, because integ cannot check that owner. If the owner still
+ * runs, its `isHeld` becomes false.
+ * @returns `taken` if the lock was removed, `free` if its owner had ended, `lives` if the owner runs or the removal
+ * failed
  */
 export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | "lives" {
   const state = inspect(path, means);
@@ -202,7 +203,7 @@ function discard(path: string): void {
   try {
     fs.unlinkSync(path);
   } catch {
-    // The next process sees that the owner has ended, and `sweepLocks` removes the file.
+    // A later process or `sweepLocks` removes the file.
   }
 }
 
@@ -211,9 +212,9 @@ const aside = /\.lock(?:\.take-[\w-]+)?\.dead-[\w-]+$/;
 const lock = /\.lock(?:\.take-[\w-]+)?$/;
 
 /**
- * Removes lock files beside the path whose owners have ended. The caller holds the lock that every acquisition of the
- * swept locks requires. If a running process in another container loses a temporary file, it tries again.
- * @param path prefix of the lock files; `options.held` is the caller's lock
+ * Removes lock files beside the path whose owners have ended. A process whose temporary file was removed, as in another
+ * container, tries again.
+ * @param path prefix of the lock files; `options.held` is the caller's lock, which stays
  */
 export function sweepLocks(path: string, options: { readonly held: string; readonly means: LockMeans }): void {
   const folder = dirname(path);
@@ -236,14 +237,14 @@ function sweepFile(file: string, means: LockMeans): void {
 
 let ownMeans: LockMeans | undefined;
 
-/** Milliseconds until the next attempt: doubling, with jitter so that waiting processes do not retry together. */
+/** Doubles up to 40 ms, with jitter so that waiting processes do not retry together. */
 function backoffMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
 }
 
 /**
- * Acquires a lock, waits for a running holder, and removes the files of ended holders.
+ * Acquires a lock, and removes lock files of ended owners beside it.
  * @param path the lock's file, `<something>.lock`, in an existing folder
  * @param options.waitMs how long to wait for a running holder (default 10 s)
  * @param options.whenHeld returns the error for a lock that is still held then; gets its owner (undefined if unknown)
@@ -254,7 +255,7 @@ export async function waitForLock(
   options: { readonly waitMs?: number | undefined; readonly whenHeld: (owner: LockOwner | undefined) => Error },
 ): Promise<HeldLock> {
   ownMeans ??= { self: identify(process.pid), kernel: loadKernelLock() };
-  // Read the clock only if the lock is held, because Node loads ten modules for it.
+  // The time is read only if the lock is held, because loading `performance` takes time.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const attempt = tryLock(path, ownMeans);

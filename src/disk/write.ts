@@ -15,7 +15,7 @@ import { deviceError, hasNothingToSync, isAccessDenied, isMissing } from "./erro
 export const carefulOpen = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Writes all of `data`, repeating short writes. A write without progress fails, so that a full disk is an error.
+ * Repeats short writes. A write without progress is an error.
  * @param position offset of the first byte; default: the descriptor's position, or the end of a file opened for
  * appending
  */
@@ -30,7 +30,6 @@ export function writeAll(fd: number, data: Uint8Array, position?: number): void 
 
 export interface Appended {
   readonly fd: number;
-  /** Size of the file before the append. */
   readonly size: number;
 }
 

@@ -1,4 +1,4 @@
-// Builds the Context of one command line, each part on first use, and closes all parts at the end.
+// Builds the Context of one command line, and closes its parts at the end. Most parts are opened on first use.
 import { join } from "node:path";
 import type { GlobalChoice } from "../commands/options/global.ts";
 import type { Context, Profiles, Secrets, Settings } from "../context.ts";
@@ -91,7 +91,6 @@ async function loadForChange(output: Pick<Output, "load">): Promise<void> {
   await Promise.all([output.load(), ...profile, ...service, ...secrets]);
 }
 
-/** Without a working folder, relative paths would be meaningless. */
 function workingFolder(process: NodeJS.Process): string {
   try {
     return process.cwd();
@@ -145,7 +144,7 @@ function notLoaded(cause: unknown): never {
   });
 }
 
-/** Programs that integ starts must not get integ's own variables, which may contain credentials. */
+/** integ's own variables may contain credentials. */
 function withoutIntegVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const variables = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(variables) as Record<string, string>;
@@ -162,13 +161,13 @@ interface Parts {
 
 interface ProfileParts extends Parts {
   readonly sandbox: EmbeddedSandbox;
-  /** Returns undefined without a terminal. */
+  /** Returns undefined if integ cannot ask. */
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 
 function buildProfiles({ env, terminal, settings, sandbox, cut, printNote, pick }: ProfileParts): Profiles {
   const store = once(async () => {
-    // A change may need the store after its response, so a load error must name the module.
+    // A load error must be a Failure, because a change may need the store after its response.
     const { openProfileStore } = await import("../profiles/store.ts").catch(notLoaded);
     return openProfileStore({ configDir: settings.configDir }).catch(notLoaded);
   });
@@ -320,7 +319,6 @@ async function allowedTo(
   ];
 }
 
-/** Rejects with the signal's reason on abort. */
 async function sleepUntil(signal: AbortSignal, ms: number): Promise<void> {
   const { setTimeout: timer } = await import("node:timers/promises");
   await timer(ms, undefined, { signal }).catch(() => signal.throwIfAborted());

@@ -36,7 +36,7 @@ function isOwn(folder: Stats): boolean {
   return folder.isDirectory() && isOwned && (process.platform === "win32" || (folder.mode & 0o022) === 0);
 }
 
-/** Checks the nearest existing folder, so that root creates nothing in another user's folder. */
+/** The nearest existing folder is checked, so that root creates nothing in another user's folder. */
 function firstExisting(folder: string): Stats {
   return statSync(folder, { throwIfNoEntry: false }) ?? firstExisting(dirname(folder));
 }

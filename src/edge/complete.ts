@@ -1,5 +1,5 @@
-// `integ __complete` prints completions from local data. The shell waits for this command on every Tab, so the command
-// loads only the typed verb and never reports an error, waits or writes.
+// `integ __complete` prints completions from local data. The shell waits for it on every Tab, so it loads only the
+// typed verb, and an error prints nothing.
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,6 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   const current = words.at(-1) ?? "";
   const before = words.slice(0, -1);
   const { root, verbOf } = await treeAt(before);
-  // Completion needs no examples or paragraphs.
   const tree = treeOf(root, (command) => ({ examples: [], fields: verbOf(command)?.fields }));
   const candidates = candidatesAt(tree, before, current.slice(1));
   const live = candidates.kind === "live" ? localNames(candidates.names, process, before).catch(() => []) : [];

@@ -1,4 +1,4 @@
-// `--debug` prints exchanges without bodies, and only with values known to be harmless.
+// `--debug` prints each request and response without bodies, secret headers and secret query parameters.
 import type { ExchangeRequest, Headers, NetworkErrorReason, Transport } from "../api/http/exchange.ts";
 
 export interface DebugEvent {
@@ -71,7 +71,7 @@ function isFinal(status: number): boolean {
   return status < 500 && status !== 429 && status !== 408;
 }
 
-/** Returns the same key for equal requests. The key may contain a secret, so it must not be printed. */
+/** The key may contain a secret, so it must not be printed. */
 function requestKey({ method, baseUrl, path, headers, body = "" }: ExchangeRequest): string {
   const key = headerOf(headers, "idempotency-key") ?? null;
   return JSON.stringify([method, baseUrl, path, key, body.toString("latin1")]);

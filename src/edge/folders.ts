@@ -1,4 +1,4 @@
-// integ's own variables select the folders for configuration and state; otherwise the platform's conventions do.
+// Finds integ's folders and journal by its own variables, else by the platform's conventions.
 import { isAbsolute, join, resolve } from "node:path";
 import type { JournalPlace } from "../journal/open-journal.ts";
 

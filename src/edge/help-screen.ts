@@ -34,7 +34,6 @@ export function helpScreen(command: Command, helper: Help): string {
     ),
   ];
   const hasTopic = options.some((option) => isInTopic(option, options));
-  // Short flags come first, so that all flags fit into two lines of 80 columns.
   const globals = options.filter(isGlobal).map(shortest);
   const lettersFirst = globals.toSorted((one, other) => Number(one.length > 2) - Number(other.length > 2));
   return [

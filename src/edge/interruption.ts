@@ -6,7 +6,7 @@ import { isatty } from "node:tty";
 import type { Clock } from "../operations/workbench.ts";
 import { Failure } from "../errors.ts";
 
-/** After the first signal, integ waits this long for the response to a change that was sent. */
+/** How long work that must finish may continue after the first signal. */
 const graceMs = 5_000;
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** Node fires longer timers immediately. */
@@ -15,14 +15,14 @@ const longestTimerMs = 2 ** 31 - 1;
 export interface Interruption {
   readonly clock: Clock;
   /**
-   * An abort closes connections: at the first process signal if no response to a change is needed, otherwise after the
-   * grace period or at a second process signal.
+   * Aborts connections at the first signal; while work must finish (`finishing`), only after the grace period or at the
+   * second signal.
    */
   readonly cut: AbortSignal;
   release(): void;
 }
 
-/** `onWait` is called if the first signal arrives while the response to a change is needed. */
+/** `onWait` is called if the first signal arrives during work that must finish. */
 export function listenForInterruption(process: NodeJS.Process, onWait: () => void): Interruption {
   const stop = new AbortController();
   const cut = new AbortController();
@@ -48,7 +48,7 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
     cut: cut.signal,
     clock: {
       now: () => Date.now(),
-      // `performance` would load ten modules of Node for this number.
+      // Loading `performance` would take time.
       elapsed: () => Number(hrtime.bigint()) / 1e6,
       random: () => Math.random(),
       sleep: (ms) => sleep(ms, stop.signal),

@@ -41,7 +41,6 @@ export interface ConnectionParts {
   readonly cut: AbortSignal;
   readonly clock: Clock;
   readonly sandbox: EmbeddedSandbox;
-  /** The terminal receives the output of `--debug`. */
   readonly debug: Terminal | undefined;
   /** integ sends a change only while it holds the journal's leases: otherwise another process may work on the entry. */
   readonly leases: TransportOptions["leases"];
@@ -147,7 +146,7 @@ export class EmbeddedSandbox {
     return this.#running;
   });
 
-  /** Resolves `sandbox://us` and `sandbox://eu` to the sandbox's port; other addresses stay unchanged. */
+  /** Resolves `sandbox://us` and `sandbox://eu` to the running sandbox; other addresses stay unchanged. */
   locate(baseUrl: string): string | Promise<string> {
     const region = /^sandbox:\/\/(us|eu)$/.exec(baseUrl)?.[1] as "us" | "eu" | undefined;
     return region ? this.#start().then((running) => running.describe()[region].base_url ?? baseUrl) : baseUrl;
@@ -177,7 +176,6 @@ interface JournalSources {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly cut: AbortSignal;
-  /** The terminal receives the key command's standard error. */
   readonly terminal: Pick<Terminal, "writeErr">;
 }
 
@@ -190,7 +188,6 @@ export class OpenedJournal {
     this.#sources = sources;
   }
 
-  /** The transport checks these leases before it sends a change. */
   readonly leases = {
     extend: async (): Promise<void> => this.#opened?.extendLeases(),
     areHeld: (): boolean => this.#opened?.holdsLeases() ?? true,
@@ -301,10 +298,7 @@ export class EscrowChoice {
     },
   };
 
-  /**
-   * Called before a change is sent.
-   * @throws Failure `usage` for an invalid recipient, or if the journal is a file, which only its own machine reads
-   */
+  /** @throws Failure `usage` for an invalid recipient, and for recipients with a journal in a file */
   async check(typed: readonly string[] | undefined): Promise<void> {
     this.#typed = typed ?? this.#typed;
     const { env, journal, printNote } = this.#sources;

@@ -206,7 +206,6 @@ async function render(
   }
 }
 
-/** A system call can fail unexpectedly, such as while a module is loaded. */
 function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
@@ -292,12 +291,11 @@ interface RequestedHelp {
 async function helpText({ command, helper }: RequestedHelp, width: number): Promise<string> {
   const { argumentDescription, helpNotes, helpScreen, optionDescription, rootNotes } = await import("./help-screen.ts");
   const screen = helpScreen(command, Object.assign(helper, { argumentDescription, optionDescription }));
-  // Nouns have no notes.
   const notes = command.parent ? typedFor(command)?.verb : rootNotes;
   return notes ? screen + helpNotes(notes, width) : screen;
 }
 
-/** Global options have no effect on `help`, so they are left out. Returns undefined for other commands. */
+/** Leaves out global options, which have no effect on `help`. Returns undefined for other commands. */
 function wordsOfHelp(words: readonly string[], program: Command): readonly string[] | undefined {
   const left: string[] = [];
   for (let at = 0; at < words.length; at += 1) {
@@ -354,7 +352,7 @@ async function usageFailure(complaint: string, { words, program, stopped, unknow
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "")
-    // A consent is suggested only for its own misspelling, which begins like it.
+    // An option that consents to a risk is suggested only for a word that starts like it.
     .replace(/^Did you mean (--(?:force|yes|new|accept-\S+|replace-\S+))\?$/, (all, meant: string) =>
       message.includes(`'${meant.slice(0, 4)}`) ? all : "",
     );
@@ -400,7 +398,7 @@ function sentence(message: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 }
 
-/** Commander names only the last word of the command. Shows the first excess word only if it cannot be a secret. */
+/** Commander names only the last word of the command. Shows the first excess word only if it looks like a command. */
 function excessWords(message: string, command: readonly string[], words: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;

@@ -8,14 +8,14 @@ export interface Actor {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Supports GitHub, GitLab and Jenkins. @returns undefined outside CI */
+/** @returns undefined outside GitHub Actions, GitLab and Jenkins */
 export function ciRunAddress(env: Environment): string | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = env;
   const ofGitHub = server && repository && run ? `${server}/${repository}/actions/runs/${run}` : undefined;
   return plainAddress(ofGitHub ?? (env.CI_JOB_URL || env.CI_PIPELINE_URL || env.BUILD_URL));
 }
 
-/** Removes user, password and query, which may contain credentials. @returns undefined unless the scheme is HTTP(S) */
+/** Omits user, password, query and fragment, which may contain credentials. */
 function plainAddress(address: string | undefined): string | undefined {
   if (!address || !URL.canParse(address)) return undefined;
   const url = new URL(address);

@@ -1,4 +1,4 @@
-// Decides whether a change gets a new entry, resumes an existing entry, or is refused because of one.
+// Rules that decide whether a change gets a new entry, resumes one, or is refused.
 import { Failure } from "../errors.ts";
 import {
   type Entry,
@@ -13,10 +13,9 @@ import { shell, flags } from "../next-step.ts";
 
 /** A change before its admission to the journal. */
 export interface Intent extends Omit<EntryIdentity, "id" | "idempotency_key" | "replaces" | "parent" | "created_at"> {
-  /** True if the API takes an idempotency key. */
+  /** True if the API takes an idempotency key for the operation. */
   readonly idempotent: boolean;
   readonly destination?: EntryProgress["destination"];
-  /** An entry is resumed only if both its `parent` and its `replaces` equal the intent's. */
   readonly parent?: string | null;
   readonly replaces?: string | null;
   readonly detail?: EntryProgress["detail"];
@@ -46,8 +45,8 @@ export function newEntry(intent: Intent, own: { id: string; key: string | null; 
 }
 
 /**
- * In a team's journal, the acting client identifies the account, because profile ids are local to a machine. The client of an
- * API key is unknown and counts as the same.
+ * A team's journal compares the acting clients, because profile ids are local to a machine. An API key does not name
+ * its client, so it matches every client.
  */
 export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): boolean {
   if (entry.profile_id === intent.profile_id) return true;
@@ -55,16 +54,13 @@ export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): 
   return isShared && (isUnknown || entry.principal === intent.principal);
 }
 
-/**
- * @returns the entry with the user's idempotency key and the intent's base URL
- * @throws Failure `conflict` if the key belongs to another request or account
- */
+/** @throws Failure `conflict` if the key belongs to another request or account */
 export function entryOfKey(
   entries: readonly Entry[],
   intent: Intent,
   { key, isShared }: { readonly key: string; readonly isShared: boolean },
 ): Entry | undefined {
-  // Of two entries with the key, the request of the older one was sent first.
+  // The oldest entry with the key counts, because its request was the first with this key.
   const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
   if (entry === undefined) return undefined;
   const isOther = !isSameAccount(entry, intent, isShared);
@@ -80,9 +76,9 @@ export function entryOfKey(
 }
 
 /**
- * Refuses an intent if the same request is unfinished with another profile or organization: the service would create a second
- * client (§4.2 rule 2).
- * @throws Failure `conflict`; nothing was sent
+ * Refuses a request that is unfinished under another account, or that differs from an unfinished one only because one
+ * of them has no organization. Sending it could create a second credential (§4.2 rule 2).
+ * @throws Failure `conflict`
  */
 export function assertSameAccount(unfinished: readonly Entry[], intent: Intent, isShared: boolean): void {
   if ((intent.parent ?? intent.replaces ?? null) !== null || intent.operation.endsWith(".revoke")) return;
@@ -129,7 +125,6 @@ export function isResumable({ state }: Entry): boolean {
   return state === "open" || state === "unknown" || state === "pending" || state === "waiting";
 }
 
-/** @throws Failure `secret_lost` or `undelivered`, with the next step of the earlier entry */
 export function assertNoSecretLost(entries: readonly Entry[]): void {
   const lost = entries.findLast(({ state }) => state === "secret_lost" || state === "undelivered");
   if (lost === undefined) return;

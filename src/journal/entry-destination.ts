@@ -7,7 +7,7 @@ export type Fixed<T> = T extends readonly (infer U)[]
     ? { readonly [K in keyof T]: Fixed<T[K]> }
     : T;
 
-/** The formats `env:NAME=field,…` and `template:<text>` include their parameters. */
+/** `env:` is followed by `NAME=field,…`, and `template:` by the template's text. */
 const Format = z.union([
   z.enum(["raw", "line", "json", "json-string", "env"]),
   z.templateLiteral(["env:", z.string()]),
@@ -18,11 +18,10 @@ export type SecretFormat = z.infer<typeof Format>;
 
 const optionalText = z.optional(z.string());
 
-/** Fields that identify the content that integ wrote to a file, profile or store. */
 const contentFields = {
-  /** Random id of the machine's state folder; absent if every machine can reach the destination. */
+  /** Id of the state folder (`MachineId`), for a destination that only its machine reaches. */
   machine: optionalText,
-  /** Keyed digest of the delivered secret, recorded before the write; a version if the store cannot be read. */
+  /** Keyed digest of the secret, recorded before the write. For a store that cannot be read, a version. */
   proof: optionalText,
   /** Digest or version of the content that a person agreed to replace. */
   consent: optionalText,
@@ -35,7 +34,7 @@ const Single = z.discriminatedUnion("kind", [
     mark: optionalText,
     /** How the check command shows that the secret arrived. */
     check: z.optional(z.enum(["output", "exit"])),
-    /** Has the meaning of `contentFields.proof`; set only if the check prints the secret. */
+    /** Keyed digest of the secret, recorded before the command runs. */
     proof: optionalText,
     consent: optionalText,
   }),
@@ -43,7 +42,7 @@ const Single = z.discriminatedUnion("kind", [
     kind: z.literal("profile"),
     name: z.string(),
     profileId: z.string(),
-    /** A person agreed to replace the acting profile's own credential. */
+    /** The delivery replaces the acting profile's own credential. */
     own: z.optional(z.literal(true)),
     ...contentFields,
   }),
@@ -51,7 +50,10 @@ const Single = z.discriminatedUnion("kind", [
     kind: z.literal("file"),
     path: z.string(),
     as: Format,
-    /** These fields identify the reserved file. `born` is its creation time in ns, because inode numbers are reused. */
+    /**
+     * Identity of the file that was reserved at the path `reserved`. `born` is its creation time in ns, because inode
+     * numbers are reused.
+     */
     device: optionalText,
     inode: optionalText,
     born: optionalText,
@@ -82,10 +84,8 @@ export type EntryDestination = Fixed<z.infer<typeof Destination>>;
 export type DestinationProgress = Extract<EntryDestination, { kind: "several" }>["places"][number];
 
 export const ConsentSchema = z.object({
-  /** The option or answer that gave the consent, such as `--force`. */
   by: z.string(),
   to: optionalText,
-  /** The digest of the replaced content. */
   digest: optionalText,
   version: optionalText,
 });

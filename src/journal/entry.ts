@@ -18,7 +18,6 @@ export const operations = [
 
 export type Operation = (typeof operations)[number];
 
-/** `journal list` selects these states by default. */
 export const unfinishedStates = ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const;
 
 export const settledStates = ["done", "refused", "unusable", "replaced", "abandoned"] as const;
@@ -32,7 +31,7 @@ export function isSettled(state: string): boolean {
   return settled.has(state);
 }
 
-/** @returns ISO 8601 UTC; undefined if the next step is due now */
+/** @returns ISO 8601 UTC; undefined if nothing delays the next step */
 export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): string | undefined {
   if (state === "waiting") return detail.overlap_until;
   return state === "open" && detail.in_flight !== true ? detail.put_off_until : undefined;
@@ -67,7 +66,7 @@ export function isDeferred({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
 
-/** True if the user gave the idempotency key: another program may have used it and have the secret. */
+/** True for a user's idempotency key: another program may have created the client with it and have its secret. */
 export function mayBeCreatedElsewhere({ operation, detail }: Pick<Entry, "operation" | "detail">): boolean {
   return operation === "oauth_client.create" && detail.own_key !== true;
 }
@@ -78,14 +77,12 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
 
 export const formatVersion = 3;
 
-/** What integ needs to continue an entry; `detailShape` explains the fields. */
 export type EntryDetail = Fixed<z.infer<z.ZodMiniObject<typeof detailShape>>>;
 
 export type ClientProof = NonNullable<EntryDetail["proof"]>;
 
 export type KeyExchange = NonNullable<EntryDetail["exchange"]>;
 
-/** The fields of an entry that never change after its admission. */
 export interface EntryIdentity extends Omit<Fixed<JournalRecord["intent"]>, "operation"> {
   readonly id: string;
   readonly operation: Operation;
@@ -122,7 +119,7 @@ export function startedAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
-/** A replaced state folder counts as another place, because the earlier folder had its own kept secrets. */
+/** A replaced state folder counts as another place, because the earlier folder may have kept secrets. */
 export function attemptedPlaces(
   { place, machine }: { readonly place: string; readonly machine: { copy(): string } },
   { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
@@ -174,7 +171,6 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "de
 
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
 
-/** Unlike `isSameRequest`, ignores the organization. */
 export function requestKey(entry: Omit<RequestIdentity, "organization_id">): string {
   return JSON.stringify([entry.operation, entry.base_url, entry.service_version, entry.fingerprint]);
 }
@@ -217,7 +213,6 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
   return operation === "access_key.rotate" ? detail.old_key : undefined;
 }
 
-/** True for a creation that was not sent, lost its response, or crashed before it recorded the id. */
 export function hasNoId(entry: Entry): boolean {
   return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
@@ -230,7 +225,7 @@ export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
 }
 
-/** @returns the replaced entry, whose client or key is revoked before a request is sent; null if no request was sent */
+/** A replacement is sent only after the replaced client or key is revoked. */
 export function revokedEntry({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
   return attempts > 0 ? replaces : null;
 }
@@ -243,7 +238,7 @@ export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
 /** Marks a journal whose entries were moved to another journal. */
 export interface MoveMark {
   readonly to: string;
-  /** While true, either journal may lack entries. */
+  /** True until the copy is complete. */
   readonly isUnfinished: boolean;
 }
 

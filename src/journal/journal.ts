@@ -1,4 +1,4 @@
-// Implements everything that does not depend on the journal's store: admission, leases, history, import, move, verify, prune.
+// Implements the parts of the journal that do not depend on its store, such as admissions, leases and the history.
 import { randomInt, randomUUID } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
@@ -27,10 +27,10 @@ export type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
 export type { Finding } from "./record.ts";
 export type { Condition, EscrowStore, Holder } from "./store.ts";
 
-/** An entry that only this process may change until `release`. */
+/** An entry leased to this process: no other process may change it until the lease ends. */
 export interface EntryLease {
   readonly entry: Entry;
-  /** Set if the last holder crashed: its last request may arrive until this time (ISO 8601 UTC). */
+  /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
   /** The record is durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
   record(change: Partial<EntryProgress>): Promise<Entry>;
@@ -44,8 +44,8 @@ export interface EntryLease {
 
 export interface Admission {
   /**
-   * `resumed`: an unfinished entry of the same request, which no running process holds. `same_key`: an entry in any state with
-   * the user's idempotency key. Both send the entry's request text.
+   * `resumed`: an unfinished entry of the same request. `same_key`: an entry in any state with the user's idempotency
+   * key.
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;
@@ -160,7 +160,6 @@ export class StoredJournal {
     return ids.map((id) => found.get(id) ?? { id, records: [] });
   }
 
-  /** @throws Failure `not_found`, or `usage` if several ids begin with the text. */
   async find(typed: string): Promise<Entry> {
     return findEntry(await this.select({ all: true, start: normalizeId(typed), limit: 1000 }), typed);
   }
@@ -182,23 +181,23 @@ export class StoredJournal {
     }
   }
 
-  /** Runs work that writes records now or later. @throws Failure if this machine cannot sign records */
+  /** @throws Failure `usage` before the work if this machine cannot sign records */
   async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
   }
 
   /**
-   * Records an intent durably, or finds the entry of the same request, and leases it to the caller.
-   * @throws Failure `conflict` if the key belongs to another request; `secret_lost` or `undelivered` if an earlier entry of the
-   * request needs attention first. Nothing was sent or changed.
+   * Leases the entry that the change resumes, or a new entry, which is then durable.
+   * @throws Failure `conflict` if the key belongs to another request, or the request is unfinished under another
+   * account; `secret_lost` or `undelivered` if an earlier entry of the request needs attention first
    */
   admit(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission> {
     const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(requestOf(intent, choice)));
     return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
-  /** Leases the entry that `admit` would resume, without writing a record. @returns undefined if no such entry is free */
+  /** Leases the entry that `admit` would resume, without writing a record. @returns undefined without such an entry */
   resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
     const request = requestOf(intent, choice);
     const attempt = async (): Promise<Admission | Busy | undefined> =>
@@ -235,7 +234,10 @@ export class StoredJournal {
     return { kind: "new", lease: this.#lease(hold, { isNew: true }), alongside };
   }
 
-  /** Resumes the entry with the user's key, or without a key the oldest unfinished entry that no running process holds. */
+  /**
+   * Resumes the entry with the user's key. Without a key, resumes the oldest unfinished entry of the request that no
+   * other process holds.
+   */
   async #resumeNow(lookup: LookupResult, request: AdmissionRequest): Promise<Admission | Busy | undefined> {
     const { intent, key, fresh } = request;
     if (key !== undefined) {
@@ -250,7 +252,7 @@ export class StoredJournal {
       const taken = await this.#store.take(entry.id);
       if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
-      // The holder finished the entry meanwhile.
+      // Its last holder finished the entry after the lookup.
       await taken.release();
       return this.#resumeNow(await this.#look(request), request);
     }
@@ -301,7 +303,7 @@ export class StoredJournal {
       },
       record: async (change: Partial<EntryProgress>) => {
         if (isReleased) throw new Error(`journal entry ${entry.id} is recorded after its release`);
-        // Other machines' clocks may be ahead: a step is never earlier than its predecessor.
+        // The clock of the previous step's machine may be ahead, and a step must be later than the previous step.
         const at = Math.max(this.#parts.now(), Date.parse(entry.updated_at) + 1);
         sequence += 1;
         const next = { ...entry, ...change, sequence, updated_at: new Date(at).toISOString() };
@@ -345,7 +347,6 @@ export class StoredJournal {
     for (const hold of this.#holds) await hold.extend();
   }
 
-  /** True if all leases are still valid. Checked immediately before each request. */
   holdsLeases(): boolean {
     return [...this.#holds].every((hold) => hold.isHeld());
   }
@@ -370,7 +371,7 @@ export class StoredJournal {
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, imported, options));
   }
 
-  /** `undefined` removes the mark. @throws Failure if an entry is leased, or the mark names another journal */
+  /** `undefined` removes the mark. @throws Failure if an entry is leased, or an existing mark names another journal */
   async markMoved(moved: MoveMark | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
     return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
@@ -394,7 +395,7 @@ export class StoredJournal {
     });
   }
 
-  /** True if the entry was not edited and all its HMACs are valid. The entry may be of another journal. */
+  /** True if all HMACs of the entry are valid and, in PostgreSQL, its row was not edited. */
   isSigned({ records, mismatch }: EntryRecords): boolean {
     return mismatch === undefined && records.every((record) => this.#parts.keys.judge(record) === "valid");
   }
@@ -412,7 +413,7 @@ export class StoredJournal {
     return this.#signing("update the journal", "The journal is as it was.", () => this.#store.exclusive(work));
   }
 
-  /** Problems that every command reports; cheaper than `verify`. */
+  /** Reports damaged places of a file and the mark of a move. Cheaper than `verify`. */
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }

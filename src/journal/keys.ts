@@ -1,4 +1,4 @@
-// Signs records with the machine's key or a team's keys.
+// Signs and checks records with the machine's key or a team's keys.
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
@@ -59,7 +59,7 @@ export function newKey(): string {
 
 const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}`, "hex").slice(0, 8);
 
-/** The keys are read when the first record is signed or judged. The first key signs; all keys verify. */
+/** The keys are read on first use. The first key signs; all keys verify. */
 export interface KeySource {
   readonly read: () => readonly string[];
   readonly make?: () => string;

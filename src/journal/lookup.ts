@@ -1,4 +1,4 @@
-// Finds entries by a filter, an id, or the beginning of an id, without I/O.
+// Matches entries with a filter or an id, and makes ids, without I/O.
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import { Failure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
@@ -76,7 +76,7 @@ function serviceAccountOf({ operation, request_text }: Entry): string | undefine
   return isObject(read) && typeof read.service_account_id === "string" ? read.service_account_id : undefined;
 }
 
-/** Crockford's base 32 in ASCII order, without i, l, o and u. */
+/** Crockford's base 32 in lower case. Its order is that of ASCII, so that ids sort as their numbers do. */
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeDigits = 6;
 const randomDigits = 4;
@@ -86,7 +86,6 @@ const epochSeconds = 1_735_689_600;
 
 export const idPattern = /^[0-9a-hjkmnp-tv-z]{10}$/;
 
-/** @param value a whole number below 2^50 */
 export function idOf(value: number): string {
   let text = "";
   for (let rest = value; text.length < timeDigits + randomDigits; rest = Math.floor(rest / 32))
@@ -95,7 +94,7 @@ export function idOf(value: number): string {
 }
 
 /**
- * Ten characters: seconds, then a random number below 2^20. Always above `newest`, even within one second or after the clock
+ * Ten characters: six for the seconds, four random. The id is above `newest` even within one second or after the clock
  * was set back, so that ids sort by admission.
  */
 export function newEntryId(nowMs: number, options: { random: number; newest?: string }): string {

@@ -1,4 +1,4 @@
-// Imports the records that a journal lacks.
+// Imports the records that a journal lacks, and marks a journal as moved.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import { journalMovedFailure } from "./admission.ts";

@@ -6,7 +6,6 @@ import { machineKey } from "./file/machine-key.ts";
 import { type Journal, StoredJournal } from "./journal.ts";
 import { keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 
-/** A file, or the server of a team's journal. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
 
 export interface JournalParts {
@@ -23,7 +22,7 @@ export interface JournalParts {
   };
 }
 
-/** Reads no file and opens no connection before the journal is used. */
+/** Does not read the journal's file or connect to its server yet. */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
   const machine = machineKey(parts.stateDir);
   const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY");

@@ -2,7 +2,7 @@
 import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 interface PruneChoice {
-  /** The time before which the last change must be, ISO 8601 UTC. */
+  /** ISO 8601 UTC. An entry that changed later stays. */
   readonly before: string;
   readonly leased: ReadonlySet<string>;
   /** Also remove entries whose client or key may still be valid. */
@@ -21,9 +21,9 @@ function createdBy(entry: Entry): string[] {
 }
 
 /**
- * Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all. A revocation's
- * entry stays with the entry that created the client or key. While an in-place rotation is unfinished, other rotations
- * of the same key stay, because they may show that the unfinished one is out of date.
+ * Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at all. The entry of a
+ * revocation stays while the entry that created its client or key stays. While an in-place rotation is unfinished,
+ * other rotations of the same key stay, because they may show that the unfinished one is out of date.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const revoked = new Set(entries.flatMap((entry) => uniqueIds(entry, revokedBy(entry))));
@@ -41,14 +41,14 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
     removable,
     /** Entries to remove although their client or key may still be valid. */
     live: entries.filter((entry) => removable.has(entry.id) && isLive(entry)),
-    /** Entries that only stay because their client or key may be valid. */
+    /** Entries that stay only because their client or key may be valid. */
     keptLive: entries.filter((entry) => aged.has(entry.id) && !removable.has(entry.id) && isLive(entry)),
   };
 }
 
 /**
- * @returns the ids of all entries that `prunable` could remove at any age, except those that lead from an entry that
- * stays back to the entry with its policy item: the policy finds its client or key through these entries
+ * @returns ids of entries that `prunable` could remove at any age. The rotations between an entry that stays and the
+ * entry with its policy item stay too, because the policy finds its client or key through them.
  */
 export function archivable(
   entries: readonly Entry[],
@@ -62,7 +62,6 @@ export function archivable(
   const staying = new Set<Entry>();
   for (const entry of entries) {
     if (removable.has(entry.id) || isOfItem(entry)) continue;
-    // The loop goes back through rotations without an item to the entry that names the item.
     const chain = new Set<Entry>();
     for (let at = predecessorOf(entry); at !== undefined && at !== entry && !chain.has(at); at = predecessorOf(at)) {
       chain.add(at);

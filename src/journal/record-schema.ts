@@ -10,7 +10,7 @@ const number = z.optional(z.number());
 
 const ActorSchema = z.object({ user: text, host: text, run: optional });
 
-/** The token exchange that proves a new client. The sandbox has the address `sandbox://…`. */
+/** The token exchange that proves a new client. */
 const Proof = z.object({
   token_endpoint: text,
   client_auth: z.enum(["client_secret_basic", "client_secret_post"]),
@@ -27,15 +27,15 @@ const Exchange = z.union([
 
 /** What integ needs to continue an entry. Unknown keys are kept. */
 export const detailShape = {
-  /** The number of failed runs of `integ apply`. */
+  /** How many runs of `integ apply` failed on this entry. */
   failures: number,
-  /** Machine and state folder that keep the secret for `claim`. */
+  /** The machine and state folder that keep the secret for `claim`. */
   kept_at: optional,
   /** Machines and state folders that sent the request and may keep a secret. */
   attempted_at: z.optional(z.array(text)),
   /** The `MachineId.copy` of each of those folders, because a restored backup may have the same path. */
   attempted_by: z.optional(z.array(text)),
-  /** Send times by this machine's clock, ISO 8601 UTC. Of several close times, only the first is stored. */
+  /** Send times by the sender's clock, ISO 8601 UTC. Of several close times, only the first is stored. */
   sent_around: z.optional(z.array(text)),
   /** How the created credential differs from the request. */
   differs: optional,
@@ -52,7 +52,7 @@ export const detailShape = {
   sent_as: optional,
   old_client: optional,
   keep_old: flag,
-  /** The profile's token endpoint when the rotation began; null if it had none. The proof uses the profile's current one. */
+  /** The profile's token endpoint at the admission, only to report a later change; null if it had none. */
   proof: z.optional(z.nullable(Proof)),
 
   // Fields of access keys, whose requests have no idempotency key.
@@ -61,7 +61,7 @@ export const detailShape = {
   created_by: z.optional(textOrNull),
   /** The requested name, without the mark. */
   base_name: optional,
-  /** The profile's key at admission; the profile may have the created key by now. */
+  /** The profile's own key at the admission. The delivery may have replaced it since. */
   asking_key: optional,
   marked: flag,
   /** A time, a lifetime (`in <n> ms`) or `never`; null if no expiry was requested. */
@@ -85,19 +85,19 @@ export const detailShape = {
   proven: optional,
   /** The end of the overlap, ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
-  /** Destinations that no longer have the new secret, as seen by a machine that can read them. */
+  /** Names of destinations where the new secret was found missing. */
   gone: z.optional(z.array(text)),
-  /** A revocation of the old or lost credential was sent. */
+  /** A revocation of the old or lost credential may have been sent. */
   revoking: flag,
 };
 
 /** The fields that never change after the admission. */
 const Intent = z.object({
   operation: text,
-  /** Null if the API takes no idempotency key. */
+  /** Null if the API takes no idempotency key for the operation. */
   idempotency_key: textOrNull,
   profile: text,
-  /** Changes if the profile's name is bound to another account. */
+  /** Another profile that later gets the same name has another id. */
   profile_id: text,
   /** The acting client, if the profile has client credentials; the same on every machine. */
   principal: optional,
@@ -107,14 +107,13 @@ const Intent = z.object({
   service_version: text,
   method: optional,
   path: optional,
-  /** Of a creation, the exact request body. Of a revocation or a replacement, JSON with the old id, which is never sent. */
+  /** Of a creation, the exact request body. Of other operations, a description that is never sent. */
   request_text: text,
   /** The same for equivalent requests, for example with scopes in another order. */
   fingerprint: text,
   replaces: textOrNull,
   /** The entry that this entry is a step of. */
   parent: textOrNull,
-  /** `id` is the id that the policy file contains. */
   policy: z.optional(z.object({ id: text, item: text })),
   consent: z.optional(z.array(ConsentSchema)),
   created_at: text,
@@ -126,7 +125,7 @@ const Now = z.object({
   attempts: z.int().check(z.nonnegative()),
   /** Request ids of the last hundred responses to changes, the oldest first. */
   request_ids: z.array(text),
-  /** Service's clock minus this machine's at the first response; null if unknown. */
+  /** Service's clock minus the sender's at the first response; null if unknown. */
   clock_offset_ms: z.nullable(z.number()),
   /** The error of the last attempt. `message` may contain text of the service: only `output/` may show it. */
   last_error: z.nullable(z.object({ kind: text, message: text, status: number, code: optional, request_id: optional })),

@@ -1,9 +1,10 @@
 // Writes a record as a line with a checksum, and reads it.
 //
-// {"sum":"<16 hex of SHA-256 over the rest of the line>","v":3,"after":"<sum of the previous line>","mac":"<key and HMAC>",
-//  "id":…,"n":…,"state":…,"at":…,"prev":"<hash of the entry's previous record>","intent":{…},"result":{…},"now":{…},"by":{…}}
-// The content, from `id` on, is the same in every copy of the journal, and the next record of the entry has its hash. Every record
-// contains the whole entry, so that damage to a record loses a step, never an idempotency key.
+// {"sum":"<16 hex of SHA-256 over the rest of the line>","v":3,"after":"<sum of the previous line>",
+//  "mac":"<key and HMAC>","id":…,"n":…,"state":…,"at":…,"prev":"<hash of the entry's previous record>",
+//  "intent":{…},"result":{…},"now":{…},"by":{…}}
+// The content, from `id` on, is the same in every copy of the journal. Each record contains the whole entry, so that
+// any readable record restores it.
 import { hash } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import { type Entry, formatVersion, type MoveMark } from "./entry.ts";
@@ -13,7 +14,7 @@ import { tryParseJson } from "../json.ts";
 
 export interface Finding {
   readonly severity: "problem" | "warning";
-  /** A file, line and offset, or an entry. */
+  /** A place in a file, an entry, or the journal's server. */
   readonly where: string;
   readonly message: string;
 }
@@ -71,7 +72,7 @@ export interface HeaderFacts {
   readonly gaps?: readonly string[] | undefined;
 }
 
-/** `file` is a random name, new at each rewrite. */
+/** `file` is random, so that a rewritten file never starts like the earlier one. */
 export function headerLine({ file, createdAt, ...facts }: HeaderFacts & { file: string; createdAt: string }): string {
   const all = { journal: "integ", ...facts, file, created_at: createdAt };
   return lineOf(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
@@ -82,7 +83,7 @@ const recordHead =
 const longestHead = 300;
 
 /**
- * Checks the checksum over all later bytes. Every later format must have the checksum and version at the same place.
+ * Every later format must keep the places of the checksum and the version.
  * @returns undefined if the line is damaged
  */
 export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | undefined {
@@ -118,7 +119,6 @@ export function recordHash(content: string): string {
   return hash("sha256", content, "hex");
 }
 
-/** The hash changes if a record of the entry is changed, added or removed. */
 export function historyHash(records: readonly Signed[]): string {
   return recordHash(records.map(({ content }) => recordHash(content)).join(""));
 }
@@ -135,7 +135,7 @@ function picked(entry: Entry, keys: readonly (keyof Entry)[]): Partial<Entry> {
   return Object.fromEntries(keys.map((key) => [key, entry[key]]));
 }
 
-/** @param before the entry after its previous record; `prev` is that record's hash */
+/** @param before the entry as of its previous record, whose hash is `prev` */
 export function recordContent(
   entry: Entry,
   { by, prev = "", before }: { readonly by: Actor; readonly prev?: string; readonly before?: Entry },
@@ -163,7 +163,7 @@ export function entryIn(content: string): Entry | undefined {
   return record && entryOf(record);
 }
 
-/** Checks only that there are an intent and a detail, because searches read thousands of entries; `entryIn` checks the schema. */
+/** Skips the schema check of `entryIn`, because searches read thousands of entries. */
 export function finishedEntryIn(content: string): Entry | undefined {
   const record = tryParseJson(`{${content}}`) as Partial<JournalRecord> | undefined;
   const isEntry = typeof record?.intent?.request_text === "string" && typeof record.now?.detail === "object";

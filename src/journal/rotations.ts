@@ -1,5 +1,4 @@
-// Compares rotations of the same client or key. Only one of two concurrent rotations continues, and a later rotation of a key
-// makes an earlier rotation in place useless.
+// Decides which of several rotations of a client or key may continue.
 import { Failure } from "../errors.ts";
 import type { Intent } from "./admission.ts";
 import { type Entry, isInPlace, isSettled, mayHaveArrived, rotatedBy } from "./entry.ts";
@@ -34,7 +33,10 @@ export async function rotationFrom(journal: Entries, id: string): Promise<Entry 
 /** States of entries that have changed no credential in use. */
 const ineffectiveStates: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
 
-/** @returns the newest creation, but none in an ineffective state and no replacement of one that is unfinished or done */
+/**
+ * @returns the rotation's newest creation. Skips ineffective ones, and replacements of a creation that is unfinished or
+ * done
+ */
 export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
   const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   const children = await journal.select({ all: true, parent: rotation.id, operation });
@@ -57,7 +59,6 @@ export async function activeEarlierRotation(journal: Journal, entry: Entry): Pro
   return undefined;
 }
 
-/** How long to wait for a concurrent rotation's first step, which may precede this entry's record. */
 const firstStepLimitMs = 5000;
 
 export interface Concurrency {
@@ -122,9 +123,9 @@ async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency
 }
 
 /**
- * @returns a later rotation of the same key. After it, a rotation in place must not repeat its request, which would replace
- * the later secret, nor deliver its own secret, which no longer works. If its own secret may be kept, the later rotation counts
- * only if it certainly changed the secret.
+ * @returns a later rotation of the same key that makes this rotation in place out of date: repeating its request would
+ * replace the later secret, and its own secret no longer works. If its own secret may be kept, only a rotation that
+ * certainly changed the secret counts.
  */
 export async function laterRotation(
   journal: Entries,
@@ -138,12 +139,12 @@ export async function laterRotation(
   return all.find((later) => later.id > entry.id && (mayBeKept ? hasChanged(later) : mayHaveChanged(later)));
 }
 
-/** After an unexpected receipt (`unusable`), a rotation in place may have changed the secret; a replacement is not used. */
+/** An `unusable` rotation in place may have changed the secret; an `unusable` replacement has not. */
 function mayHaveChanged(later: Entry): boolean {
   return !ineffectiveStates.has(later.state) && (later.state !== "unusable" || isInPlace(later));
 }
 
-/** False if the service refused all requests of the rotation in place. */
+/** True if a later rotation in place may have changed the key's secret. */
 export function mayHaveSuperseded(later: Entry, key: string | null): boolean {
   if (!isInPlace(later) || rotatedBy(later) !== key) return false;
   return mayHaveChanged(later) && (later.state !== "open" || mayHaveArrived(later));

@@ -15,7 +15,7 @@ export class Busy {
   /** @param meaning defaults to "nothing was sent" */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
 
-  /** @param about.entry set if a person may take the entry away, because this machine cannot see the holder's process */
+  /** @param about.entry set if `integ journal release` may take the entry from its holder */
   constructor(
     what: string,
     { kind, entry, by }: { readonly kind: FailureKind; readonly by: string; readonly entry?: string | undefined },
@@ -32,7 +32,7 @@ export class Busy {
   }
 }
 
-/** @returns a wait that doubles each round, with jitter so that waiting processes do not retry together */
+/** @returns a wait that doubles each round up to 40 ms, with jitter so that waiting processes do not retry together */
 function backoffMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
@@ -43,7 +43,7 @@ export async function waitUntilFree<T>(
   attempt: () => T | Busy | Promise<T | Busy>,
   { waitMs, meaning }: { readonly waitMs: number; readonly meaning?: string | undefined },
 ): Promise<T> {
-  // The time is read only before a wait, because `performance` loads ten modules of Node.
+  // The time is read only before a wait, because loading `performance` takes time.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const result = await attempt();
@@ -68,11 +68,10 @@ export interface Holder extends Actor {
   readonly pid: number;
   /** The start of the lease by the server's clock, ISO 8601 UTC, like `until`. */
   readonly since: string;
-  /** The end of the lease, unless it is extended. */
   readonly until: string;
 }
 
-/** `entry` is its state after the record. */
+/** `entry` is the entry after this record. */
 export interface NewRecord extends Signed {
   readonly entry: Entry;
 }
@@ -80,7 +79,7 @@ export interface NewRecord extends Signed {
 export interface Hold {
   readonly entry: Entry;
   readonly content: string;
-  /** Set if the last holder crashed: its last request may arrive until this time (ISO 8601 UTC). */
+  /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
   /** The record is durable once the promise is fulfilled. @throws Failure if another process has taken the entry */
   append(record: NewRecord): Promise<void>;
@@ -99,10 +98,8 @@ export interface LookupResult {
   readonly newest: string;
 }
 
-/** The changes of a transaction are atomic and isolated. */
 export interface Transaction {
   readonly moved: MoveMark | undefined;
-  /** `undefined` removes the mark. */
   mark(moved: MoveMark | undefined): Promise<void>;
   /** A missing entry has no records, or is left out. */
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
@@ -142,11 +139,14 @@ export interface Store {
   holders(): Promise<ReadonlyMap<string, Holder>>;
   /** Finds the entries that an admission considers. @param key as named by `keyName` */
   look(intent: Intent, key: string | null): Promise<LookupResult>;
-  /** Inserts the entry and leases it. @returns undefined if an entry after `newest` may be of the same request */
+  /** Inserts the entry and leases it. @returns undefined if another process inserted an entry first */
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
   take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
-  /** No other process can change the journal meanwhile; the changes are atomic. @param isTrial writes no changes */
+  /**
+   * No other process can change the journal during the work.
+   * @param isTrial the work changes nothing and may need no lock
+   */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   verify(): Promise<readonly Finding[]>;
   /** @param action such as `read the journal`. @returns a Failure; errors of other kinds unchanged */

@@ -1,4 +1,5 @@
-// Lists the findings of `journal verify` in the records of any journal: edited, removed or moved records, contradictions.
+// Lists the findings of `journal verify` in records: edited, removed or moved records, and contradictions between
+// entries.
 import { keyName } from "./entry.ts";
 import type { Keys } from "./keys.ts";
 import { brokenStep, entryIn, type Finding } from "./record.ts";

@@ -1,4 +1,4 @@
-// Loads a profile's credential when a request first needs it, and only for its origins (§5.1 to §5.3).
+// Loads a profile's credential when it is first needed, and only for its origins (§5.1 to §5.3).
 import type { ClientProof } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import type { Credentials } from "./credentials.ts";

@@ -3,8 +3,7 @@ import { Failure, invalidValue } from "../errors.ts";
 import { type Environment, variable } from "./resolution.ts";
 
 /**
- * Variables that every command gets, by purpose. None is a credential; docs/design/destinations.md explains them. A
- * proxy's address may contain a password, which the command needs.
+ * Variables that every command gets, by purpose. None is a credential, but a proxy's address may contain a password.
  */
 export const passedVariables: Readonly<Record<string, readonly string[]>> = {
   "The person and the machine": names(

@@ -16,7 +16,6 @@ export function hasTerminal(): boolean {
   }
 }
 
-/** @param options.env the environment of `ps` and `taskkill` */
 export async function killCommand(
   child: ChildProcess,
   { leadsGroup, env }: { readonly leadsGroup: boolean; readonly env: Readonly<Record<string, string | undefined>> },

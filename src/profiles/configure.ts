@@ -87,9 +87,9 @@ function patched(profile: Profile, settings: ProfileSettings): Profile {
 }
 
 /**
- * Removes settings of the old address: the credential if its origins change; with another base URL also the token
- * endpoint, which receives new clients' secrets, and the legacy token settings. Settings that the same change sets are
- * kept.
+ * Removes settings that were given for the old address. The credential is removed if its origins change. If the base
+ * URL has another origin, the token endpoint, which receives new clients' secrets, and the legacy token settings are
+ * removed too. Settings that the same change sets are kept.
  */
 function withoutOldAddress(
   before: Profile,
@@ -228,7 +228,7 @@ export async function addProfile(
 }
 
 /**
- * Changes a profile. A base URL with another origin removes and reports the old origin's settings.
+ * A base URL with another origin removes and reports the old origin's settings.
  * @param options.over the credential that the change may replace
  * @throws Failure `usage` for an invalid setting; `conflict` if the profile's credential is not `over`; `failed` if
  * another process changed the profile's address

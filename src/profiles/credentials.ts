@@ -29,7 +29,7 @@ const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
 const rememberMs = 24 * 60 * 60 * 1000;
 
-/** `testWrite` writes more bytes than any secret needs. */
+/** How much `testWrite` writes to a file, to find a full disk. */
 const testBytes = 16 * 1024;
 
 export interface CredentialOptions {

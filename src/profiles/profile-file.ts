@@ -9,7 +9,7 @@ import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type JsonPosition, positionAt, positionOfValue } from "./json-place.ts";
 import { namePattern, organizationIdPattern, reservedNames } from "./names.ts";
 
-/** Schema check for addresses, which users may edit by hand: the rules are those of the flags. */
+/** Users may edit addresses by hand, so the schema applies the rules of the flags. */
 function passes(check: (text: string) => unknown): (text: string) => boolean {
   return (text) => {
     try {
@@ -77,7 +77,7 @@ const ApiKeyCredential = z
   .looseObject({
     kind: z.literal("api_key"),
     basic_style: BasicStyle,
-    /** The resource id of the access key, by which `keys rotate` recognizes the profile's own key. */
+    /** The resource id of the access key, by which integ recognizes the profile's own key. */
     key_id: z.optional(z.string()),
     ...secretFields,
   })
@@ -95,7 +95,10 @@ const ClientCredential = z
 const StoredCredential = z.discriminatedUnion("kind", [ApiKeyCredential, ClientCredential]);
 export type StoredCredential = z.infer<typeof StoredCredential>;
 
-/** The exchange of the key's secret for a legacy bearer token, which §5.3 does not show. */
+/**
+ * §5.3 does not show how a key's secret is exchanged for a legacy bearer token, so the profile names a command or an
+ * endpoint.
+ */
 const LegacyAccess = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("access_token_command"), command: z.string().check(z.minLength(1)) }),
   z.looseObject({ kind: z.literal("access_token_endpoint"), url: Endpoint }),
@@ -120,7 +123,7 @@ const Profile = z.looseObject({
   /** The origins that the credential was given for (`originsOf`); empty without a credential. */
   credential_origins: z.array(z.string()),
   legacy: z.optional(LegacyAccess),
-  /** Only with an API key: the token endpoint that proves new clients and receives their secrets. */
+  /** The token endpoint that proves new clients and receives their secrets. Client credentials contain their own. */
   oauth: z.optional(OAuthSettings),
   /** The address of the team's journal, without a password. */
   journal: z.optional(z.string()),
@@ -158,7 +161,6 @@ function damaged(path: string, place: JsonPosition, what: string): Failure {
   });
 }
 
-/** Removes the byte order mark that some editors write. */
 function parseFile(marked: string, path: string): ProfileFile {
   const text = marked.replace(/^\uFEFF/, "");
   let value: unknown;
@@ -175,7 +177,7 @@ function parseFile(marked: string, path: string): ProfileFile {
   throw damaged(path, positionOfValue(text, at), where + (issue?.message ?? "it does not fit"));
 }
 
-/** conf validates the file with this conversion on each read. */
+/** conf parses and validates the file with `deserialize` on each read. */
 export function formatOf(path: string): {
   deserialize: (text: string) => ProfileFile;
   serialize: (file: object) => string;

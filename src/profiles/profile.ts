@@ -1,4 +1,4 @@
-// Types and rules of profiles, without the schema library, because help and completion load this file.
+// Types and rules of profiles, without the schema library, which takes long to load.
 import type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import { areSameOrigins, originOf } from "./address.ts";
@@ -31,7 +31,7 @@ export function originsOf(profile: {
 export type SecretSource =
   | { readonly from: "stored"; readonly ref: string; readonly kept: "keychain" | "file" }
   | { readonly from: "command"; readonly command: string }
-  /** Instead of a secret, the service gets an assertion, which a command prints or a private key file signs. */
+  /** Instead of a secret, the service gets an assertion. A command prints it, or integ signs it with a private key. */
   | { readonly from: "assertion"; readonly command: string }
   | { readonly from: "key_file"; readonly path: string };
 
@@ -64,7 +64,7 @@ export function commandForCredential({ name, credential }: Profile): NextCommand
 
 export type Contract = "v1" | "legacy";
 
-/** Does not read the secret. @returns undefined if the stored profile can use the contract */
+/** Does not read the secret. @returns undefined if the settings permit the contract */
 export function missingCredentialOf(profile: Profile, contract: Contract): Failure | undefined {
   if (contract === "v1" && profile.credential === null) return noCredential(profile.name);
   if (contract === "legacy" && profile.legacy === undefined) return noLegacy(profile.name);
@@ -113,7 +113,7 @@ export type ProfileSource = "flag" | "policy" | "environment" | "INTEG_PROFILE" 
 
 /** The chosen profile's address and identity, without credentials. */
 export interface ProfileFacts {
-  /** Permanent id: the stored profile's own, `env:<origin>`, or `sandbox:us`. */
+  /** Permanent id: the stored profile's own, `env:<origin>`, or `sandbox:<region>`. */
   readonly id: string;
   readonly name: string;
   readonly source: ProfileSource;

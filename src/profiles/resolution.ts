@@ -162,7 +162,7 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
   return chosen === undefined || !sandboxRegions.has(chosen);
 }
 
-/** True if nothing chooses a profile, so that integ must ask. */
+/** True if profiles are stored and nothing chooses one of them. */
 export function needsChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
   const isChosen = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
     (name) => name !== undefined && name !== null,

@@ -1,4 +1,4 @@
-// Runs a user's command through the shell. Secrets are never in arguments or in the child's environment.
+// Runs a user's command through the shell. integ gives it secrets only on standard input.
 import type { ChildProcess } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { Failure } from "../errors.ts";
@@ -9,7 +9,7 @@ import { shownOutput } from "./command-output.ts";
 import type { Environment } from "./resolution.ts";
 import { type Advice, shell } from "../next-step.ts";
 
-/** Longer output is neither a key nor a token. */
+/** Longer output cannot be a secret. */
 const outputLimitBytes = 64 * 1024;
 
 /** If a process of the ended command keeps the pipe open, integ waits this long for more output. */

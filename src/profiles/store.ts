@@ -190,8 +190,8 @@ export async function openProfileStore(options: {
 }
 
 /**
- * Loads conf without the signal listeners of its atomic-write package, which send every signal again: a second Ctrl-C
- * abandons a request whose response is needed.
+ * Loads conf without the signal listeners of its atomic-write package. They send every signal a second time, and a
+ * second signal abandons a request whose response is needed.
  */
 async function loadConf(): Promise<typeof Conf> {
   const before = new Set(signalListeners().map(({ listener }) => listener));

@@ -112,7 +112,7 @@ export class JournalView {
     return [...new Set(this.#parts.flatMap((part) => part.ids()))].sort().toReversed();
   }
 
-  /** Filters by ids and states without parsing. The newest entry comes first. */
+  /** Selects by id and state before it parses an entry. The newest entry comes first. */
   *candidates(filter: EntryFilter): Iterable<Entry> {
     const { ids, after = "", start = "", states } = filter;
     const excludes = excludesFinished(filter);

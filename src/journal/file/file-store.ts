@@ -108,7 +108,7 @@ export class FileStore implements Store {
     return contents;
   }
 
-  /** Runs work that changes the files. @param meaning of the failure if the lock is not free in time */
+  /** @param meaning what the failure says if the lock does not become free in time */
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
       const waitMs = Math.min(this.#waitMs, atMostMs);
@@ -147,7 +147,7 @@ export class FileStore implements Store {
     });
   }
 
-  /** If the journal is too large, moves finished entries to the archive, which is synced first. Leaves damaged files alone. */
+  /** Moves finished entries of a large journal to the archive, which is synced first. Skips damaged files. */
   #archiveNow(reading: Reading): void {
     const { contents, torn, size, isSound } = reading;
     if (size <= this.#archiveBytes || !isSound || torn) return;

@@ -7,7 +7,7 @@ import { type LockMeans, type OwnedLock, sweepLocks, forceUnlock, tryLock } from
 import { Failure } from "../../errors.ts";
 import { Busy } from "../store.ts";
 
-/** How long an entry must be idle before a person may take it from its holder; longer than any request. */
+/** How long an entry must be idle before a person may take it from its holder. */
 const quietMs = 10 * 60_000;
 
 export const ownMeans = (): LockMeans => ({ self: identify(process.pid), kernel: loadKernelLock() });
@@ -43,9 +43,9 @@ export class JournalLocks {
   }
 
   /**
-   * Removes the locks of the journal's file and of the entry, unless their owner runs on this machine.
+   * Removes the locks of the journal's file and of the entry.
    * @param touchedAt the time of the entry's last step, in ms since 1970, like `now`
-   * @throws Failure if an owner runs, or if a lock or a step is less than ten minutes old
+   * @throws Failure `conflict` if an owner runs, or if a lock or the last step is less than ten minutes old
    */
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
     for (const one of [undefined, id]) {

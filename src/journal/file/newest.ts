@@ -1,4 +1,4 @@
-// Reads the newest entries of a journal's file from its end, for fast shell completion.
+// Finds recently changed entries at the end of a journal's file, for fast shell completion.
 import * as fs from "node:fs";
 import { carefulOpen } from "../../disk/write.ts";
 import { isSettled, type Entry } from "../entry.ts";
@@ -25,7 +25,7 @@ export function newestIn(path: string, filter: EntryFilter & { readonly limit: n
     const { id, state } = headIn(line);
     if (id === undefined || state === undefined || seen.has(id)) continue;
     const isWanted = filter.states?.includes(state) ?? !(excludesFinished(filter) && isSettled(state));
-    // A record that was cut short is ignored: the entry's previous record counts.
+    // A damaged record is skipped: the entry's previous record counts.
     if (isWanted && readLine(line) === undefined) continue;
     const entry = isWanted ? finishedEntryIn(signedIn(line).content) : undefined;
     if (entry !== undefined && fits(entry, filter)) found.push(entry);

@@ -25,7 +25,7 @@ export interface Reading {
   readonly isSound: boolean;
 }
 
-/** The next read continues after the last record (`anchor`) if that record is still at its place. */
+/** What the next read needs to continue after the last record, `anchor`. */
 interface LastRead {
   readonly contents: Contents;
   readonly head: Buffer;
@@ -175,7 +175,7 @@ export class RecordFile {
     health.during(() => setAside(this.path, { damage, torn: undefined }, now));
   }
 
-  /** Copies damaged bytes beside the file before it is replaced. The caller holds the journal's lock. */
+  /** The caller holds the journal's lock. */
   replace(reading: Reading, records: readonly Signed[], facts: HeaderFacts): void {
     const { health, now } = this.#parts;
     health.during(() => {

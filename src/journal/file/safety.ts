@@ -103,14 +103,14 @@ const advice: Readonly<Partial<Record<ErrorCause, Advice>>> = {
   quota: "Free space in your quota, then run the command again.",
 };
 
-/** Omits the advice to use another path, because a journal there lacks these entries. */
+/** A journal at another path would lack the entries, so the advice is to make this file accessible. */
 const adviceForItsEntries: typeof advice = {
   ...advice,
   denied: "Give yourself access to it and its folder, then run the command again.",
   read_only: "Mount its file system writable, then run the command again.",
 };
 
-/** @returns for a file error a Failure: `usage` if the path is unusable, else `failed`; other errors (bugs) unchanged */
+/** @returns for a file error a Failure, `usage` if the path is unusable, else `failed`; other errors unchanged */
 export function journalFailure(
   error: unknown,
   action: string,

@@ -43,7 +43,10 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
 
 const pieceLength = 1024 * 1024;
 
-/** Reads pieces of whole lines; only the last piece may end within a line. The next read overwrites a piece. */
+/**
+ * Reads pieces of whole lines; only the last piece may end within a line. Each piece overwrites the bytes of the
+ * previous piece.
+ */
 export function* linesOf(
   fd: number,
   from: number,

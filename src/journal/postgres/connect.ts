@@ -21,7 +21,7 @@ export interface Connected {
   disconnect(): void;
 }
 
-/** The limit of all attempts together, so that a command fails within 5 s of its start. */
+/** Limits all attempts together, so that a command does not wait long for an unreachable server. */
 const limitMs = 4500;
 
 /** @throws LostConnection if no host can be reached; Failure `usage` for missing settings; the server's error if it refuses */
@@ -40,7 +40,7 @@ export async function connect(address: Address): Promise<Connected> {
         connected.disconnect();
         roundErrors.push(new LostConnection(`${nameOf(host)} is read-only`));
       } catch (error) {
-        // Other hosts of the cluster would refuse too, unless this host is starting or stopping.
+        // Other hosts of the cluster would refuse too, unless this host is overloaded, starting or stopping.
         const refusal = serverErrorOf(error);
         if (error instanceof Failure || (refusal && !/^(?:57|53|08)/.test(refusal.code))) throw error;
         roundErrors.push(error);
@@ -105,7 +105,6 @@ function configOf(host: Host, address: Address): ClientConfig {
     port: host.port,
     user,
     database,
-    // Called only if the server asks for a password.
     password: async () => address.password ?? passwordInFile({ host: host.name, port: host.port, database, user }),
     ssl: tlsTo(host, address),
     sslnegotiation: "postgres",

@@ -3,7 +3,7 @@ import { Failure, type FailureKind } from "../../errors.ts";
 import { type NextStep, shell, flags } from "../../next-step.ts";
 import { nothingSent } from "../store.ts";
 
-/** Reports a lost connection: the outcome of the interrupted statement is unknown. */
+/** Reports that the connection failed or was lost. An interrupted statement may have taken effect. */
 export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
@@ -25,7 +25,7 @@ export function serverErrorOf(error: unknown): { readonly code: string; readonly
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? { code, message } : undefined;
 }
 
-/** True for a failover, a restart, a crash, or a server that does not respond. */
+/** True for errors that the server did not send, and for its errors that end the session, as at a restart. */
 export function endsConnection(error: unknown): boolean {
   const code = serverErrorOf(error)?.code;
   return code === undefined || /^(?:08|57P|25P0[34])/.test(code);
@@ -60,7 +60,7 @@ const refusals: readonly (readonly [code: RegExp, kind: FailureKind, what: strin
   [/^(?:53|57|08|25|58|XX|40|55)/, "unreachable", "is not available now", retryStep],
 ];
 
-/** @param shown the address without its password. @returns a Failure; errors of other kinds (bugs) unchanged */
+/** @param shown the address without its password. @returns a Failure; errors that are bugs stay unchanged */
 export function journalFailure(error: unknown, shown: string, meaning = nothingSent): unknown {
   if (error instanceof Failure) return error;
   if (error instanceof LostConnection)

@@ -45,8 +45,8 @@ export function holderIn(row: Row | undefined): Holder | undefined {
 }
 
 /**
- * True if the holder was a process of this machine and has ended. Without a boot id (macOS), another machine may have the
- * same name, so only the lease's end counts.
+ * True if the holder was a process of this machine and has ended. Without a boot id (macOS) the result is false,
+ * because another machine may have the same name.
  */
 export function hasHolderEnded(row: Row, self = ownProcess()): boolean {
   const holder = storedHolder(row)?.process;
@@ -76,7 +76,7 @@ export const withRecord = ({ records }: Tables, first: number): string =>
 
 export const recordValues = ({ entry, content, mac }: NewRecord): unknown[] => [entry.sequence, content, mac];
 
-/** True if the row still equals its newest record: the next record must not sign an edit of the row. */
+/** Matches a row that equals its newest record, so that the next record does not sign an edit of the row. */
 const isRecorded = ({ records }: Tables): string =>
   `EXISTS (SELECT FROM ${records} AS newest WHERE newest.entry = integ_entries.id AND newest.n = integ_entries.n AND newest.content = integ_entries.content)`;
 

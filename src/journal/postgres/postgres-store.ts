@@ -30,7 +30,7 @@ import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } f
 import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
 
-/** The maximum number of entries that one query reads, without and with their records. */
+/** Page lengths for reading many entries, without and with their records. */
 const pageLength = 1000;
 const recordsAtOnce = 500;
 
@@ -88,7 +88,7 @@ class PostgresStore implements Store {
   }
 
   async holders(): Promise<ReadonlyMap<string, Holder>> {
-    // The first condition uses an index.
+    // The first condition makes the server use the partial index.
     const rows = await this.#read(
       `SELECT id, ${leaseColumns} FROM ${this.#parts.tables.entries}
        WHERE lease_until IS NOT NULL AND lease_until > clock_timestamp()`,
@@ -150,7 +150,7 @@ class PostgresStore implements Store {
   async take(id: string): Promise<Hold | Busy> {
     const taken = await this.#takeRow(id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
     if (taken !== undefined) return taken;
-    // Another process may move the journal during the wait.
+    // The statement takes no row of a moved journal.
     await this.#assertNotMoved();
     const row = await this.#leaseOf(id);
     if (row === undefined) throw entryNotFound(id);

@@ -52,7 +52,7 @@ export function entriesIn(rows: readonly Row[]): Entry[] {
 
 export const editedWords = "it differs from its newest record: it was edited";
 
-/** Searches would miss a row that contradicts its records. @returns the contradiction; undefined if there is none */
+/** Searches may miss a row that contradicts its records. @returns the contradiction; undefined if there is none */
 export function rowMismatch(
   row: Row | undefined,
   numbers: readonly number[],

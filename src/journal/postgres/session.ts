@@ -28,7 +28,7 @@ export interface Write {
 /** The limit of a statement, with its repeats and the queries for its outcome. */
 const limitMs = 10_000;
 
-/** Commits a statement to the disk and the synchronous standbys, whatever the server's settings. */
+/** Makes the commit wait for the disk and the synchronous standbys, whatever the server's default is. */
 export const durably = "durably AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true) AS set)";
 
 export class Session {

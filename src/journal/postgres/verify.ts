@@ -1,5 +1,5 @@
-// Lists the findings of `journal verify` and `doctor` on the server: settings and permissions that may lose records or
-// prevent changes.
+// Lists settings and permissions of the server that may lose records or prevent changes, for `journal verify` and
+// `doctor`.
 import type { Finding } from "../record.ts";
 import type { PostgresParts } from "./schema.ts";
 
