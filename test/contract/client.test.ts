@@ -1,4 +1,4 @@
-// Checks that the client reads every response of the cases, from a plain server on a real socket.
+// Checks how the client reads the responses of the cases, from a plain server on a real socket.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { mayRetryRead } from "../../src/api/call/retry.ts";

@@ -1,5 +1,5 @@
-// Prints docs/design/contract-coverage.md: each sentence of the API document with the cases and tests that check it,
-// from sentences.json, the cases and the exceptions of client.test.ts.
+// Builds docs/design/contract-coverage.md from sentences.json, the cases and client-unread.txt: each sentence of the API
+// document with the cases and tests that check it.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ContractCase, readCases } from "./case.ts";

@@ -8,7 +8,7 @@ import { wasKilled } from "../support/strace.ts";
 import { type Findings, undisturbed } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
-/** Omits the entries of another service, with which tests fill a long journal. */
+/** Omits the entries of another service, which only fill a long journal. */
 function journalOf(at: Home): ReadEntry[] {
   return entriesOf(at).filter(({ base_url }) => base_url.startsWith("http://"));
 }
@@ -134,7 +134,7 @@ async function clientOpenedBy(
 }
 
 /**
- * Every entry must be finished, and at most one live client may belong to the intent, with its secret delivered.
+ * Every entry must be finished. A change that has started must leave one live client, with its secret delivered.
  * @param before the secret that was delivered when the run ended
  */
 export async function auditRecovered(watched: Watched, before: string | undefined): Promise<void> {

@@ -1,4 +1,4 @@
-// Cuts the connection after every byte of a request that creates, proves, rotates or revokes, and of its response.
+// Cuts the connection within a request that creates, proves, rotates or revokes, or within its response.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
 import * as clients from "./client-scenes.ts";

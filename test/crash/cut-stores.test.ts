@@ -48,13 +48,12 @@ const rows: readonly Row[] = [
   { store: "k8s", start: "PATCH /api/v1/namespaces/apps/secrets/ci?fieldManager", isWrite: true },
   { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci", isLast: true },
 ];
-/** A sample omits the reads before the write, because the tests of each store cut them. */
 const cutRows = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || isLast);
 const named = cutRows.map((row) => [`${row.store}, ${row.isLast ? "the last " : ""}${row.start.trim()}`, row] as const);
 
 /**
- * Cuts after each byte of the response, by close and reset in turn, and after some bytes of a write's request. (The tests of
- * each store cut both ways at each byte.) A sample has one cut of a read, and one of each direction of a write.
+ * Cuts after each byte of the response, and at some bytes of a write's request, by close and reset in turn. A sample has one
+ * cut of each.
  */
 function cutsIn({ isWrite }: Row, whole: CuttingProxy["passed"]): readonly Cut[] {
   const cut = (of: Cut["of"], after: number): Cut => ({ of, after, how: after % 2 ? "close" : "reset" });

@@ -1,5 +1,5 @@
-// Makes each call that opens, changes or syncs a file fail, once or permanently. After a failed sync the process sends no
-// more changes, because it no longer knows the content of its disk.
+// Makes file and network calls fail, once or permanently. After a failed sync the process sends no more changes, because it
+// no longer knows the content of its disk.
 import { describe, expect, it } from "vitest";
 import { isOtherBinary } from "../support/program.ts";
 import { type Point, spread } from "../support/strace.ts";
@@ -61,7 +61,6 @@ describe.runIf(isTraced && !isForeign)("a module that cannot be loaded after the
   });
 });
 
-// A lost request for a key cannot be repeated, because it has no idempotency key. Only permanent failures are tested.
 describe.runIf(isTraced)("a permanently failing sync loses nothing", () => {
   it.each([keys.create, keys.rotate, keys.replace].map(key))("$name", { timeout: 3_600_000 }, async (scene) => {
     const syncs = syncsOf(await pointsOf(scene));

@@ -2,8 +2,7 @@
 // one of its file or network calls in a recorded run; a *fault* is the event at a point; an *audit* compares the program's
 // reports with the service, immediately and after recovery. Each fault has its own home.
 //
-// INTEG_TEST_FULL=1 plays all points (with INTEG_TEST_PART=2/6 the second sixth), any other run a sample. INTEG_TEST_COUNT=1
-// only prints the number of points.
+// INTEG_TEST_FULL=1 plays all points, any other run a sample. INTEG_TEST_COUNT=1 only prints the number of points.
 import { describe, expect, it } from "vitest";
 import type { Ended, Home, RunOptions } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -91,7 +90,6 @@ export interface Scene {
   stage(options?: StageOptions): Promise<Stage>;
 }
 
-/** Runs a command without a fault, in this process unless the run is full. */
 export function undisturbed(
   at: Home,
   words: readonly string[],

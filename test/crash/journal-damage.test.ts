@@ -1,4 +1,4 @@
-// Truncates a real journal at every byte and flips every bit.
+// Truncates a real journal at every byte, and flips its bits.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -51,7 +51,7 @@ interface Survey {
   readonly damages: number;
 }
 
-/** Reads the journal in memory, because thousands of damaged journals are read. */
+/** Reads the journal in memory, because reading thousands of files would be slow. */
 function survey(bytes: Buffer): Survey {
   const scan = { found: [] as FoundRecord[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);

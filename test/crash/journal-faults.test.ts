@@ -1,4 +1,4 @@
-// Kills a process at each file call that it makes while it changes a journal, and checks that no sent request is lost.
+// Kills a process at file calls that it makes while it changes a journal, and checks that no sent request is lost.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

@@ -22,7 +22,7 @@ export interface Arranged {
 export interface KeyWork {
   readonly name: string;
   arrange(desk: KeysDesk, name: string): Promise<Arranged>;
-  /** Matches the path of the POST that must be sent only once. */
+  /** Matches the path of the POST that must be sent at most once. */
   readonly posts: RegExp;
   atOnce?(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
   inTheEnd(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
@@ -145,7 +145,7 @@ async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | 
   return dead(`recover (${first.code}), then recover --replace-lost-secret`, second);
 }
 
-/** Rotates the key with another profile if the profile's own secret no longer works. */
+/** Rotates the key with another profile, because the profile's own secret no longer works. */
 async function unlockProfile(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
   const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.here;
   const words = [
@@ -245,7 +245,7 @@ export function keyScenes(): (work: KeyWork) => Scene {
   afterAll(() => desk.close());
   return (work) => ({
     name: work.name,
-    // A recovery of `keys rotate` does not search the list, because it creates no key.
+    // `keys rotate` creates no key, so its recovery does not search the list.
     settle: work === rotate ? undefined : () => desk.service.settle(),
     async stage({ through } = {}) {
       await desk.renew();

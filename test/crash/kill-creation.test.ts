@@ -1,4 +1,4 @@
-// Kills a creation at every file and network call, for each kind of destination.
+// Kills a creation at its file and network calls, for each kind of destination.
 import {
   clientScenes,
   create,

@@ -1,4 +1,3 @@
-// Kills `keys create`, `keys rotate` and `keys rotate --by-replacement` at every file and network call.
 import { killTest } from "./harness.ts";
 import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
 

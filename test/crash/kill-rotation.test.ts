@@ -1,4 +1,3 @@
-// Kills a rotation and a recovery at every file and network call.
 import { clientScenes, recover, recoverUnsent, rotate, rotateToThree } from "./client-scenes.ts";
 import { killTest } from "./harness.ts";
 

@@ -1,4 +1,4 @@
-// Kills deliveries to three and to five destinations, some of them secret stores, at every call.
+// Kills deliveries to several destinations, some of them secret stores.
 import { stayInThisProcess } from "../support/program.ts";
 import { isMissing } from "../support/tools.mjs";
 import { clientScenes, rotateTo } from "./client-scenes.ts";

@@ -113,7 +113,7 @@ async function violationsIn(at: Home, scene: Scene, way: Way): Promise<string[]>
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
   const before = await countCreated();
   wrong.push(...(await converge(at, scene, way)), ...(await violationsOf(account, at, names)));
-  // Each item gets at most one new client: a lost secret's replacement, or a client that the killed run did not create.
+  // Each item gets at most one new client or key: in place of a lost secret's, or one that the killed run did not create.
   const made = (await countCreated()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
   const strayed = strayFilesIn(at);

@@ -1,5 +1,5 @@
-// The states of a folder that strict POSIX allows after a power cut: a file has the content of its last sync, a folder the
-// names of its last sync, and each unsynced change may be lost independently.
+// The states of a folder that strict POSIX allows after a power cut: synced contents and names are kept, and each unsynced
+// change may be lost independently.
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
@@ -52,7 +52,7 @@ export function readImage(folder: string): Image {
 }
 
 export function writeImage({ nodes, names }: Image, folder: string): void {
-  // integ regards a copied `machine` file as a restored backup, and a power loss copies nothing: the original returns.
+  // integ regards a new `machine` file as a restored backup, so the original file is moved aside and put back.
   const [machine, original] = [join(folder, "state", "machine"), `${folder}.machine`];
   if (existsSync(machine)) renameSync(machine, original);
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
@@ -198,15 +198,15 @@ function reachable({ nodes, names }: Image): Image {
 /** How many of the last unsynced operations are lost or kept in pairs. */
 const maxPaired = 10;
 
-/** A state of the disk after a power cut. Messages contain `how`. */
+/** A state of the disk after a power cut, and for messages `how` it came about. */
 export interface State {
   readonly image: Image;
   readonly how: string;
 }
 
 /**
- * The states that a power cut may leave. The unsynced operations are all kept, all lost, each lost alone, each kept alone, each
- * write torn (the others kept or lost), or lost or kept in pairs.
+ * The states that a power cut may leave. The unsynced operations are all kept, all lost, each lost alone, each kept alone,
+ * each write torn or empty (the others kept or lost), or the last ones lost or kept in pairs.
  */
 export function* statesAfter(start: Image, operations: readonly FileOperation[]): Generator<State> {
   const changes = changesOf(operations, start);

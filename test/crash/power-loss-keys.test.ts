@@ -1,4 +1,3 @@
-// Cuts the power during commands that create or rotate an access key.
 import * as keys from "./key-scenes.ts";
 import { powerCuts } from "./power-loss.ts";
 import { keyWork } from "./power-loss-scenes.ts";

@@ -14,7 +14,7 @@ import type { FileOperation, Image } from "./power-loss-disk.ts";
 import type { RewindableService } from "../support/rewindable-service.ts";
 import { rawFile } from "./secret-places.ts";
 
-/** A state after a power cut. Messages contain `where`. */
+/** A state after a power cut, which `where` describes in messages. */
 interface PowerLossCase {
   readonly findings: Findings;
   readonly where: string;

@@ -115,7 +115,6 @@ export function* killedStates(
   for (let done = 0; done <= steps.length; done += 1) {
     const isEnded = done === steps.length;
     const disk = fingerprintOf(image);
-    // The service may have handled some requests in flight, in the recorded order.
     for (let received = answered; received === answered || sent.has(received); received += 1) {
       const moment = moments[received]!;
       const fingerprint = `${disk} ${sameState[received]} ${isEnded}`;

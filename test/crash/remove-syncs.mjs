@@ -1,5 +1,5 @@
-// Removes each sync of syncs.ts in a copy of the sources, and runs the scenes that must fail without it. An argument selects
-// files by a part of their names.
+// Removes each sync of syncs.ts in a copy of the sources, and runs the scenes without it. An argument selects files by a
+// part of their names.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { rolldown } from "rolldown";

@@ -1,4 +1,3 @@
-// Checks that every sync in src/ has an entry in syncs.ts.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

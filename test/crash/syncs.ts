@@ -1,12 +1,12 @@
-// Every sync in src/, with the data that it saves in a power cut and the scenes of power-loss-*.test.ts that fail without
-// it, as `node test/crash/remove-syncs.mjs` proves. A sync that no promise needs must not stay in src/.
+// Every sync in src/, with the data that it saves in a power cut. `node test/crash/remove-syncs.mjs` runs the scenes without
+// it: they must fail, unless `unseen` gives the reason.
 export interface Sync {
   readonly file: string;
   readonly call: string;
   /** The number of this sync among equal statements of the file. The default is 1. */
   readonly nth?: number;
   readonly keeps: string;
-  /** The scenes whose states reveal a missing sync, as a pattern for `INTEG_TEST_SCENES`. */
+  /** The scenes that run without the sync, as a pattern for `INTEG_TEST_SCENES`. */
   readonly scenes: string;
   /** Why no state of the disk reveals the missing sync. */
   readonly unseen?: string;

@@ -1,4 +1,4 @@
-// Before each message to or from PostgreSQL or the service, kills the program or cuts its connection to PostgreSQL.
+// Kills the program before a message to or from PostgreSQL or the service, or cuts its connection to PostgreSQL there.
 import { describe, it } from "vitest";
 import { isFull } from "../support/sample.ts";
 import * as clients from "./client-scenes.ts";

@@ -208,7 +208,7 @@ function atHosts({ env }: Pick<Home, "env">, hosts: string): string {
   return env.INTEG_JOURNAL!.replace(/@[^/]*\//, `@${hosts}/`);
 }
 
-/** A sample has only messages near those of the service, because the start of a connection does no work. */
+/** A sample omits messages long before the first request to the service, such as the start of the journal's connection. */
 function aroundService(passages: readonly Passage[], all: readonly number[]): number[] {
   const [first, last] = [
     passages.findIndex(({ link }) => link === "service"),

@@ -1,4 +1,5 @@
-// Kills the server of a team's journal before one message of a command, in a run for each message or for a sample of them. The server restarts, or its synchronous standby replaces it.
+// Kills the server of a team's journal before one message of a command. The server restarts, or its synchronous standby
+// replaces it.
 import { describe, it } from "vitest";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";

@@ -1,4 +1,4 @@
-// Every command that yields a secret refuses a destination that cannot take it: exit 2 or 3, and no change is sent.
+// Every command that yields a secret refuses a destination that cannot take it, and sends no change.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -192,7 +192,6 @@ const yielding: readonly Yielding[] = [
   },
   {
     name: "journal claim",
-    // A claim delivers the kept secret to those destinations that can take it.
     orElse: 12,
     arrange: async (at) => {
       await run(at, [...creation(), "--secret-command", "exit 1"]);
@@ -236,7 +235,6 @@ describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
     const stores = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root };
     Object.assign(at.env, stores, { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
     const words = await arrange(at);
-    // A sample tries all destinations for the first command, and a third of them for each other command.
     const commandIndex = yielding.findIndex((one) => one.name === name);
     const rows = isFull || commandIndex === 0 ? table : table.filter((_row, index) => index % 3 === commandIndex % 3);
     const wrong: string[] = [];

@@ -1,4 +1,4 @@
-// The canaries of canary.test.ts, and the tokens of secret stores, must appear only in their own places.
+// Secrets, and the tokens of secret stores, must appear only in their own places.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { gitHubOfFile } from "../support/github-server.ts";
@@ -38,7 +38,6 @@ interface Row {
   readonly absent?: boolean;
 }
 
-/** Children would inherit a token in the environment, so Vault's token is in a file. */
 const rows: Readonly<Record<string, Row>> = {
   Vault: {
     to: "vault:secret/apps/ci#client_secret",

@@ -23,7 +23,7 @@ import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** Files of a home that may contain secrets: kept credentials, kept secrets, destinations. Each must have mode 0600. */
+/** Files of a home that may contain secrets: stored credentials, kept secrets, destinations. Each must have mode 0600. */
 const places = /^(config\/credentials\/[^/]+\.json|state\/undelivered\/[^/]+|out\/[^/]+)$/;
 
 export interface Allowed extends RunOptions {
@@ -110,7 +110,7 @@ export class CanaryWorld {
     return join(this.#tools, name);
   }
 
-  /** A file outside the home with a secret of the user, for a command that prints it. @returns its path */
+  /** Writes a secret of the user to a file outside the home. @returns the file's path */
   ownFile(name: string, secret: string): string {
     this.canaries.add(name, secret);
     writeFileSync(this.tool(name), `${secret}\n`, { mode: 0o600 });
@@ -118,8 +118,8 @@ export class CanaryWorld {
   }
 
   /**
-   * @returns a command that records what any process on the machine can see of it and its ancestors (all arguments, and
-   * each environment except the program's, which is the user's), and then runs `work`
+   * @returns a command that runs `work`, after recording the arguments of all processes from itself up to the program, and
+   * the environments of all but the program
    */
   spy(name: string, work: string): string {
     const path = this.tool(`${name}.sh`);
@@ -135,7 +135,6 @@ done`;
     return path;
   }
 
-  /** Searches the command's output, its children and its home after the command has ended. */
   async run(home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
     const { stdout = [], under, ...options } = allowed;
     this.runs += 1;

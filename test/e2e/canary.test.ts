@@ -231,7 +231,9 @@ describe("canary secrets of any endpoint", () => {
   });
 });
 
-/** A response that repeats the request's credentials, in its text fields and in the headers that integ shows. */
+/**
+ * A response whose text fields repeat the request's credentials and a created secret, and whose headers repeat a credential.
+ */
 function echo(status: number): (heard: Exchange) => HostileResponse {
   return ({ credentials, answer }) => {
     const echoed = `you sent ${credentials.join(" and ")}`;

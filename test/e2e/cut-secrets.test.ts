@@ -1,4 +1,4 @@
-// Tests responses to creations that lack only their last byte, so that the one-time secret is readable.
+// Creations whose response lacks only its last byte: the one-time secret is readable.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -10,7 +10,7 @@ const at = new Home();
 const pages = 20;
 let server: ListServer;
 
-/** The page has two megabytes, more than a pipe and the buffers at both ends can hold. */
+/** All pages together have two megabytes, more than a pipe and the buffers at both ends can hold. */
 function page(index: number): string {
   const rows = Array.from({ length: 500 }, (_, row) => ({
     id: `ent_${index}_${row}`,

@@ -1,4 +1,4 @@
-// Checks one deliberate error of every command, and every next step that the errors print.
+// Checks the text of errors, and every next step that they print.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
@@ -354,7 +354,7 @@ function shellWords(command: string): string[] {
   return stdout.toString("utf8").split("\0").slice(0, -1);
 }
 
-/** Types every next step: its command must exist, its options must parse, and the same error must not occur again. */
+/** Runs the command of each next step: it must exist, its options must parse, and the same error must not occur again. */
 async function typeEach(steps: readonly Step[]): Promise<void> {
   let typed = 0;
   for (const { what, env, message, command, sentence } of steps) {

@@ -1,4 +1,4 @@
-// Runs every example of the help pages against a sandbox. Only ids, addresses and secret stores are replaced.
+// Runs the examples of the help pages against a sandbox, with their ids, addresses and secret stores replaced.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -170,7 +170,6 @@ oauth_clients:
   for (const name of ["integ.yaml", "prod.yaml"]) writeFileSync(home.path(name), text);
 }
 
-/** Runs the commands that an example builds on: a saved plan, a first `apply`, an overlap, or a key to adopt. */
 async function runEarlierCommands(home: Home, line: string): Promise<void> {
   const run = async (...words: string[]): Promise<void> => {
     const { code, stderr } = await home.integ(words);

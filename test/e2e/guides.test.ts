@@ -1,4 +1,4 @@
-// Runs every command of the guides in the order of the page, with only addresses, ids and credentials replaced.
+// Runs the commands of the guides in the order of the page, with addresses, ids and credentials replaced.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -68,7 +68,7 @@ async function fault(spec: string): Promise<void> {
   });
 }
 
-/** A home with the profiles that the pages assume, and a program that exchanges a secret for a token. */
+/** A home with the profiles that the page assumes, and a program that exchanges a secret for a token. */
 async function newHome(page: string): Promise<Home> {
   const { eu } = service;
   const at = new Home({

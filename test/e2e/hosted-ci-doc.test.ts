@@ -64,7 +64,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     );
   }
 
-  /** A machine with integ and with its CI service's tools, which store a value in the file `stored`. */
+  /** A machine with stand-ins for `gh` and `glab`, which by default store a value in the file `stored`. */
   function newRunner(tool = "exec cat > stored", { hasInteg = true } = {}): Home {
     const home = new Home({ ...teamAccess, npm_config_offline: "true" });
     homes.push(home);

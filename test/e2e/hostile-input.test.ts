@@ -1,4 +1,4 @@
-// Random input, most of it nearly valid. INTEG_TEST_SEED=<n> plays a run again.
+// Random input, most of it nearly valid. INTEG_TEST_SEED=<n> repeats the input of a run.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-// Ctrl-C, SIGTERM and SIGHUP. These tests send signals with kill(), those of test/terminal/ from a terminal.
+// These tests send signals with kill(). Those of test/terminal/ send Ctrl-C from a terminal.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
@@ -63,7 +63,6 @@ function entries(): ReadEntry[] {
   return readJournal(home.path("state", "journal.ndjson"));
 }
 
-/** True once integ has recorded a response of this status, and waits for the next attempt. */
 function hasRecorded(status: number): boolean {
   const path = home.path("state", "journal.ndjson");
   return existsSync(path) && readFileSync(path, "utf8").includes(`"status":${status}`);

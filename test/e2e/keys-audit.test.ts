@@ -1,4 +1,3 @@
-// `keys audit` from the command line, as a gate in CI.
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
@@ -123,7 +122,6 @@ describe("keys audit", () => {
     const at = desk.withToken();
     await desk.service.fault("GET /api/v1/access-keys text=hostile");
     const { stdout, stderr } = await at.integ(["keys", "audit"]);
-    // A terminal must never receive escape sequences, bells or bidi controls.
     expect(stdout + stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
   });
 });

@@ -1,4 +1,4 @@
-// Runs the snippets of docs/ci.md, except those for hosted runners (`hosted`), with only addresses and folders replaced.
+// Runs the snippets of docs/ci.md, except those for hosted runners (`hosted`).
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ beforeAll(async () => {
   at = new Home();
   for (const folder of ["etc", "var"]) mkdirSync(at.path(folder));
   at.addToPath();
-  // A stand-in for GitHub's command line program, which also reads the secret from standard input.
+  // A stand-in for `gh`, which reads the secret from standard input as `gh` does.
   writeFileSync(
     at.path("bin", "gh"),
     `#!/bin/sh\n[ -n "$GH_TOKEN" ] || exit 4\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,
@@ -187,7 +187,7 @@ describe("docs/ci.md", () => {
     expect(readFileSync(at.path("report.html"), "utf8")).toMatch(/^<!doctype html>/i);
   });
 
-  // Texts of the snippets that hosted-ci-doc.test.ts, client-assertion.test.ts and openmetrics.test.ts run.
+  // Parts of the snippets that hosted-ci-doc.test.ts, client-assertion.test.ts and openmetrics.test.ts run.
   const hosted =
     "oauth_clients: ubuntu-latest glab resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom age-keygen plan.json".split(
       " ",

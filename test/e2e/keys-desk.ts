@@ -169,7 +169,6 @@ export class KeysDesk {
     return answer.status === 200;
   }
 
-  /** The number of requests with this method and path since the last `calm`. */
   async sent(method: string, path: RegExp): Promise<number> {
     const { requests } = (await this.service.control("GET")) as { requests: { method: string; path: string }[] };
     return requests.filter((request) => request.method === method && path.test(request.path)).length;

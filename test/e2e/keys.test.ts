@@ -1,4 +1,3 @@
-// Access keys from the command line: creation, list, revocation, and input that is refused before a request.
 import { statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";

@@ -1,4 +1,3 @@
-// Lists from the command line: one page, all pages, the formats, and a real jq in a real pipe.
 import { execFileSync, spawnSync } from "node:child_process";
 import { beforeAll, describe, expect, it } from "vitest";
 import { isOtherBinary, root } from "../support/program.ts";

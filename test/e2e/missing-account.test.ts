@@ -15,7 +15,7 @@ interface Row {
   readonly needs?: string;
 }
 
-/** Leaves one unfinished entry of each operation, and two in other states. */
+/** Each function leaves an unfinished entry of the operation and state in its key. */
 const changes: Readonly<Record<string, (at: Home, as: readonly string[]) => Promise<void>>> = {
   "oauth_client.create unknown": async (at, as) => {
     await service.fault("POST /v1/oauth_clients drop=before times=1");
@@ -110,7 +110,7 @@ async function homeWithEntries(
   return { at, all };
 }
 
-/** Commands must name what each entry needs, and send no request. @returns the number of entries */
+/** Commands must name what each entry needs, and send no request. @returns the number of entries whose recovery failed */
 async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
   const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   const before = await requests();

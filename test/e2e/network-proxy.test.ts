@@ -1,4 +1,4 @@
-// Proxies and private certificate authorities, with a real CONNECT proxy and a real TLS server.
+// Tests proxies and private certificate authorities, with a real CONNECT proxy and a real TLS server.
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, makeAuthority } from "../support/certificates.ts";

@@ -200,7 +200,6 @@ it("oauth-clients token prints the token response, and a wrong secret ends with 
   expect(refused.stderr).not.toContain("another-secret-that-is-wrong");
 });
 
-/** The payload of a JWT. The signature is not checked. */
 function claimsOf(token: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString() || "{}");
 }

@@ -33,7 +33,6 @@ const { files, version } = JSON.parse(readFileSync(join(root, "package.json"), "
 };
 const packed = `integ-${version}.tgz`;
 
-/** Copies the sources and the bundled packages, and links the build tools. */
 function cloneInto(folder: string): void {
   const sources = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json"];
   for (const name of [...sources, ...files.filter((file) => file !== "dist")])

@@ -61,7 +61,7 @@ const versions = process.env.INTEG_TEST_FULL ? ["running", "20", "22", "24", "26
 if (!process.env.INTEG_TEST_FULL && !isSkipped)
   console.warn("skipped: installing the package with Node 20, 22, 24 and 26: INTEG_TEST_FULL=1 fetches and tries them");
 
-/** @returns the path of a Node of that line, or undefined if the registry cannot be reached */
+/** @returns the path of a Node of the release line, or undefined if it cannot be downloaded */
 function nodeOf(line: string): string | undefined {
   if (line === "running") return process.execPath;
   const folder = at.path(`node-${line}`);

@@ -1,4 +1,4 @@
-// Search and membership of people. The API document does not show their parameters and responses (§4.4).
+// The API document does not show the parameters of people's search (§4.4), so `--param` can set any.
 import { describe, expect, it } from "vitest";
 import { deskOfTests, type KeysDesk } from "./keys-desk.ts";
 

@@ -46,7 +46,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       .replaceAll("sa_reporting", service.us.service_account_id)
       .replaceAll("acme/reporting", "my-org/my-repo");
 
-  /** The only step of the workflow besides the installation. */
+  /** The only command of the workflow besides the installation. */
   function nightly(): { line: string; env: Record<string, string> } {
     const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(chapter) ?? [];
     const { jobs } = parse(withLocalValues(text)) as { jobs: { apply: { steps: Step[] } } };
@@ -131,7 +131,6 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     expect(await account.live()).toHaveLength(1);
     const applied = await run(request, `${apply} --yes`, env);
     expect(applied.code, applied.stderr).toBe(0);
-    // During the overlap both clients work.
     expect(await account.live()).toHaveLength(2);
     expect(github.changes("CLIENT_SECRET")).toBe(2);
   });

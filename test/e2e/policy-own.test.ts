@@ -70,7 +70,6 @@ it("the profile's own OAuth client is rotated only with --include-own, and the p
   const secret = readFileSync(home.path("own.secret"), "utf8");
   const [now] = live.filter(({ scopes: granted }) => granted.length === 2);
   expect(await account.opens(now!.client_id!, secret)).toBe(true);
-  // With the successor's credential, the profile can read, and make another change.
   expect((await integ(["plan"])).code).toBe(0);
   expect((await integ(["oauth-clients", "get", now!.id, "-p", "prod"])).code).toBe(0);
   policy(scopes.slice(0, 1));

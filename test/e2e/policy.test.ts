@@ -1,4 +1,4 @@
-// Tests the first commands for policies (init, check, schema), and input that integ refuses before a request.
+// The commands of a policy that change nothing (check, init, schema), and both audits with --fix.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";
@@ -224,7 +224,6 @@ describe("oauth-clients audit --fix", () => {
     expect(new Set(rows.map(({ client_secret }) => client_secret))).toEqual(new Set([null]));
     const opened = await Promise.all(rows.map(({ client_id }) => account.opens(client_id, after)));
     expect(opened.filter(Boolean)).toHaveLength(1);
-    // During the overlap, both clients stay active.
     const ids = (await account.live()).map(({ id }) => id);
     for (const { id } of made) expect(ids).toContain(id);
   });

@@ -1,4 +1,3 @@
-// Accounts and their credentials: profiles, the environment, both regions, both forms of HTTP Basic.
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,

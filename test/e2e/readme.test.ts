@@ -38,7 +38,6 @@ describe("the README's session", () => {
     at = new Home();
     const words = ["profiles", "add", "prod", "--region", "eu", "--base-url", service.eu.base_url, "--api-key-stdin"];
     expect((await at.integ(words, { input: `${service.eu.api_key}\n` })).code).toBe(0);
-    // Loses the connection of the first creation before the service reads the request.
     const body = JSON.stringify({ fault: "POST /v1/oauth_clients drop=before times=1" });
     await fetch(service.eu.control_url, { method: "POST", headers: { "content-type": "application/json" }, body });
   });

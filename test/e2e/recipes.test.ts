@@ -31,7 +31,10 @@ const recipes: ReadonlyMap<string, string> = new Map(
 );
 
 interface Tool {
-  /** The stand-in's shell text, which runs after its arguments are recorded. `$dir` is its own folder. A real tool has none. */
+  /**
+   * The stand-in's shell text, which runs after its arguments are recorded. `$dir` is its own folder. Without it, the real
+   * tool runs.
+   */
   readonly script?: string;
   readonly arrange?: (home: Home) => void;
   readonly stored: (home: Home) => string;

@@ -1,4 +1,4 @@
-// A recovery of many entries requests its credential once, and again after it has changed the credential itself.
+// A recovery of many entries requests its credential once, and again only after a change, a failure or a refusal.
 import { readFileSync, writeFileSync } from "node:fs";
 import { beforeEach, expect, it } from "vitest";
 import { Account, type CreatedClient } from "../support/account.ts";

@@ -11,7 +11,6 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** A home whose profile `p` has a token endpoint. */
 async function withProfile(): Promise<Home> {
   const at = homeOfTest();
   await at.integ([...addWords("p", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
@@ -149,7 +148,6 @@ describe("in another state folder", () => {
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     await at.integ([...creationWords(service), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
     const id = await firstEntry(at);
-    // The first record names the machine that has the file.
     expect(readFileSync(at.path("state", "journal.ndjson"), "utf8").split("\n")[1]).toContain('"machine":');
     writeFileSync(at.path("s"), "mine");
     const { code, stderr } = await at.integ(["journal", "recover", id]);

@@ -1,4 +1,3 @@
-// Tests the output of `journal recover` with secrets on standard output.
 import { beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";

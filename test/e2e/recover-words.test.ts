@@ -21,7 +21,7 @@ interface Described extends Command {
   readonly global_flags: readonly Flag[];
 }
 
-/** Values of variables and flags that could affect the request. Other variables and flags get an arbitrary text. */
+/** Values by variable, flag or placeholder. Without one, a flag gets its last choice or `1`, and a variable gets `1`. */
 const values: Readonly<Record<string, string>> = {
   INTEG_PROFILE: "other",
   INTEG_SERVICE_VERSION: "2020-01-01",
@@ -48,7 +48,6 @@ const kept = mkdtempSync(join(tmpdir(), "integ-kept-"));
 let afterRotation: Moment;
 let old: string;
 
-/** Restores the home and the service to the moment after the rotation. */
 async function putBack(): Promise<void> {
   for (const name of readdirSync(at.folder)) rmSync(join(at.folder, name), { recursive: true });
   cpSync(kept, at.folder, { recursive: true });

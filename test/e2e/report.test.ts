@@ -358,7 +358,7 @@ describe("the HTML page", () => {
       writeFileSync(paper, await page(60));
       execFileSync(chromium, [...flags, `--print-to-pdf=${printed}`, `file://${paper}`], { stdio: "ignore" });
       const pdf = readFileSync(printed, "latin1");
-      // Two pages of pictures and eight pages of rows, without an empty or clipped page.
+      // Two pages of pictures and eight pages of rows, in landscape.
       expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([10, true]);
       // A browser's window cannot be as narrow as a phone, but a frame can. Scripts run only with the frame's permission,
       // and only those that the page's own security policy allows.

@@ -13,7 +13,6 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** A home with a client to rotate, and a profile with a token endpoint. */
 async function homeWithClient(
   endpoint = ["--token-endpoint", service.us.token_endpoint],
 ): Promise<{ at: Home; id: string }> {

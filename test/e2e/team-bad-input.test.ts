@@ -55,7 +55,7 @@ async function check({ journal, env: more, code, says, next }: Case): Promise<vo
     if (next !== undefined) expect(error.next_command ?? error.hint).toBe(next);
     expect(error.next_command ?? error.hint).toMatch(/.{6}/);
     expect(ended.stderr).not.toMatch(/canary|\n\s+at /);
-    // The search for a server ends after 5 s. The rest allows for a slow start of the process on a busy machine.
+    // The search for a server ends within 5 s. The rest allows for a slow start of the process on a busy machine.
     expect(performance.now() - started).toBeLessThan(20_000);
   }
   const { stdout, stderr } = await home.integ(["journal", "path"]);

@@ -69,7 +69,7 @@ class History {
   /** True if recoveries run at the same time as the typed commands of the second round. */
   readonly #recoversDuringWork: boolean;
   readonly #theme: Theme | undefined;
-  /** A second random sequence, for variations that must not change the rest of a seed's history. */
+  /** A second random sequence, whose draws do not shift those of the first. */
   readonly #later: Chance;
   readonly #kinds = new Map<Wish, Wanted["kind"]>();
   #processes = 0;
@@ -299,7 +299,7 @@ class History {
   ): void {
     const { broken, revokedByHand } = this.#world;
     if (failure !== undefined || wish.old === undefined || this.#isSimultaneous || revokedByHand.has(wish.old)) return;
-    // During an overlap the old credential must work.
+    // During an overlap the old credential still works.
     if (value !== null && typeof value === "object" && "dueAt" in value && value.dueAt !== undefined) return;
     const status = this.#find(wish.old)?.status;
     if (wish.verb === "revoke" && status !== "revoked")

@@ -1,4 +1,4 @@
-// A year of nightly `apply` runs with a moved clock.
+// A year of nightly `apply` runs with a moved clock; a sample has five nights.
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { expectedRotations, simulateYear, type YearFigures, type YearItem } from "../support/policy-year.ts";

@@ -16,7 +16,7 @@ export interface Sending {
   readonly key?: string;
 }
 
-/** The first request with each idempotency key. */
+/** What all requests with one idempotency key must have in common. */
 interface Sent {
   readonly body: string;
   readonly version: string;
@@ -29,7 +29,7 @@ export class Promises {
   readonly broken: string[] = [];
   readonly #world: World;
   readonly #sent = new Map<string, Sent>();
-  /** How often the request of each entry was sent. */
+  /** How often each entry's creation or rotation was sent. */
   readonly #sendings = new Map<string, number>();
   /** Entries without an idempotency key whose request may have arrived. */
   readonly #mayHaveArrived = new Set<string>();
@@ -40,7 +40,7 @@ export class Promises {
   /** Maps a process to the entry of its last response, and the time before which the process may not repeat the request. */
   readonly #ownNotBefore = new Map<Process, { readonly entry: Entry; readonly until: number }>();
   readonly #unrecorded = new Set<string>();
-  /** Rotations whose old credential a process started to revoke although their overlap was not over. */
+  /** Rotations whose old credential a process of `endsOverlap` started to revoke. */
   readonly #endedOverlaps = new Set<string>();
   /** Entries that the journal recorded as partly delivered, or whose secret a person claimed. */
   readonly #partlyDelivered = new Set<string>();
@@ -52,12 +52,12 @@ export class Promises {
   readonly #afterInterruption = new Map<Process, number>();
   /** Maps a machine and a request to the idempotency key of a creation whose last response was 429. */
   readonly #tooEarly = new Map<string, string>();
-  /** The last rotation in place of each access key. `at` is a moment. */
+  /** The last rotation in place of each access key whose new secret arrived. `at` is a value of `#moments`. */
   readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
   readonly #startedAt = new Map<Process, number>();
   #moments = 0;
   #isJournalChanged = false;
-  /** Processes that end an overlap early, as `--end-overlap` does. */
+  /** Processes whose recovery ends an overlap early. */
   readonly endsOverlap = new Set<Process>();
 
   constructor(world: World) {
@@ -221,7 +221,7 @@ export class Promises {
     };
   }
 
-  /** Called before a rotation in place. @returns a callback, which takes true if a new secret arrived */
+  /** Called before a rotation in place. @returns a callback for a changed secret, which takes true if the new secret arrived */
   rotating(id: string, by: { readonly process: Process; readonly entry: string }, secret: string | undefined) {
     const last = this.#rotated.get(id);
     const isSafe = secret !== undefined && this.#world.isSafe(secret);
@@ -322,7 +322,7 @@ export class Promises {
     this.#mayHaveArrived.add(id);
   }
 
-  /** Before a request can return a secret, its destination and its reserve must exist and be in the journal. */
+  /** Before a request can return a secret, space for it must be reserved, and the journal must say where it goes. */
   #checkReserves(around: Surroundings, { id, destination, detail, state }: Entry): void {
     const { machine, folder } = around;
     if (detail.attempted_at?.includes(`${machine.host}:${folder}`) !== true)

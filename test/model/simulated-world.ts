@@ -178,7 +178,7 @@ export class World {
     return this.machines.flatMap(({ entries }) => entries);
   }
 
-  /** A failing disk or store call may fail before or after its effect. A failing record never has an effect. */
+  /** A failing disk or store call may fail before or after its effect. A failing record or admission never has an effect. */
   async #call<T>(process: Process, what: string, effect: () => T, entry?: string): Promise<T> {
     await this.turns.turn(process, what);
     if (/^(?:read store|complete delivery|reread)$/.test(what)) this.reliance?.noteLook(process);
@@ -227,7 +227,6 @@ export class World {
     };
   }
 
-  /** The account as a command builds it from its surroundings, for new work or for an entry. */
   async #account(process: Process, around: Surroundings, entry?: Entry): Promise<Workbench["account"]> {
     const account = await accountOf(this.context(process, around), entry);
     return {
@@ -335,7 +334,7 @@ export class World {
             this.makers.set(one.id, { machine, entry: entry.id });
             this.reliance?.addMade(one.id, entry);
           }
-        // integ cannot detect a false status, which may be newer than the receipt, nor a false id.
+        // integ cannot detect a false status, which may be newer than the receipt, and not every false id.
         const isLie = Object.keys(this.account.lies).some((name) => name !== "id" && name !== "status");
         void sent.then((answer) => {
           see?.(answer);
@@ -468,7 +467,7 @@ export class World {
     return kind === "store" ? here.store(path) : severalDestinations([here.file(path), here.store(path)]);
   }
 
-  /** The destination that a command names for the entry, or else those that do not have the entry's secret yet. */
+  /** The destination that a command names for the entry, or else the recorded one. */
   async #remembered(
     here: InMemory,
     { id, destination: record }: Pick<Entry, "id" | "destination">,

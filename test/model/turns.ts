@@ -77,13 +77,16 @@ export class Turns {
       });
   }
 
-  /** Runs all processes until each has ended or no process can continue. @param killRate the probability at each turn */
+  /**
+   * Runs all processes until each has ended or no process can continue. @param killRate the probability of a kill at each
+   * turn
+   */
   async live(killRate: number, onKill: (process: Process) => void, onTurn: (process: Process) => void): Promise<void> {
     for (;;) {
       const ready = this.processes.filter(
         ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
       );
-      // Stops after 20,000 steps, which mean an endless loop.
+      // More than 20,000 lines of history mean an endless loop.
       if (ready.length === 0 || this.history.length > 20_000) return;
       const process = this.#chance.pick(ready);
       const { resume, at } = process;

@@ -1,5 +1,5 @@
-// A probe of the keychain starts a process. On a machine without a keychain, commands in the test's process reuse the test
-// file's first probe, except with a message bus or a replaced `ChildProcess.spawn`.
+// Each probe of the keychain is a process. After a probe has found no keychain, later commands of the test file reuse its
+// result, except with a message bus or a replaced `ChildProcess.spawn`.
 import childProcess, { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
@@ -38,7 +38,6 @@ function fakeProcess(text: string): ChildProcess {
   return child as unknown as ChildProcess;
 }
 
-/** In a full run each command probes the keychain itself. */
 export async function probingOnce<T>(command: () => Promise<T>): Promise<T> {
   if (isFull) return command();
   const probeOnce: Spawn = (file, words, options) => {

@@ -52,7 +52,7 @@ export class Account {
     return (await this.requests()).filter(({ method, path }) => method === "POST" && path === "/v1/oauth_clients");
   }
 
-  /** Removes faults and recorded requests, revokes all clients and frees their slots. */
+  /** Removes faults and recorded requests, and revokes all clients with their cleanup confirmed. */
   async clear(): Promise<void> {
     await this.service.calm();
     for (const { id, status } of await this.clients())
@@ -75,7 +75,6 @@ export class Account {
     return (await answer.json()) as CreatedClient;
   }
 
-  /** True if the service exchanges the client's secret for a bearer token. */
   async opens(clientId: string, secret: string): Promise<boolean> {
     const answer = await fetch(this.service.us.token_endpoint, {
       method: "POST",

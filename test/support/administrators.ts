@@ -10,7 +10,7 @@ interface ProfileOptions {
   readonly region?: "us" | "eu";
   readonly name?: string;
   readonly key?: string;
-  /** True for a profile without an endpoint that exchanges its key for bearer tokens. */
+  /** True to add the profile without an access token endpoint. */
   readonly isWithoutBearer?: boolean;
 }
 

@@ -21,7 +21,7 @@ function formsOf(secret: string): Form[] {
     const text = Buffer.concat([Buffer.alloc(offset), raw])
       .toString("base64")
       .replace(/=+$/, "");
-    // The first and last characters also depend on the neighboring bytes.
+    // Characters at the ends can also depend on the neighboring bytes.
     return { name: `base64 (offset ${offset})`, bytes: Buffer.from(text.slice(offset === 0 ? 0 : offset + 1, -1)) };
   });
   return [
@@ -42,7 +42,7 @@ export class Canaries {
   readonly #forms = new Map<string, { role: string; forms: Form[] }>();
   #places = 0;
 
-  /** Adds a secret to search for. @throws Error for a secret so short that it could occur by chance */
+  /** @throws Error for a secret so short that it could occur by chance */
   add(role: string, secret: string): void {
     if (secret.length < 12) throw new Error(`a ${role} of ${secret.length} characters is no canary`);
     if (!this.#forms.has(secret)) this.#forms.set(secret, { role, forms: formsOf(secret) });

@@ -1,4 +1,4 @@
-// Compares every JSON output of a tested program with the schema that `integ schema` shows for it.
+// Compares the JSON output of tested commands with the schemas that `integ schema` shows.
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -26,7 +26,7 @@ function faultOf(name: string, value: unknown): string | undefined {
   return validate(value) ? undefined : `${name}: ${ajv.errorsText(validate.errors)}`;
 }
 
-/** A field is a key of the schema, or the beginning of one, as a table's heading is (`expires` of `expires_at`). */
+/** A field of `--fields` may also be the beginning of a schema key, as a table's heading is (`expires` of `expires_at`). */
 function fieldsFault(name: string, value: unknown): string | undefined {
   seen.set(name, (seen.get(name) ?? 0) + 1);
   type Shape = { readonly properties?: object; readonly anyOf?: readonly Shape[] };

@@ -1,4 +1,4 @@
-// Fails a run whose tests leave files in the tree: homes, keyrings and reports must be in other folders.
+// Fails a run whose tests leave files in the source tree.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

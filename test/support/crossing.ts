@@ -1,5 +1,5 @@
-// A relay between the program and both PostgreSQL and the service. It counts messages, so that a test can cut the connection
-// before any message, or act while the message waits.
+// A relay between the program and both PostgreSQL and the service. It counts changes of direction or messages, so that a
+// test can cut the connection before any of them, or act first.
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
@@ -50,13 +50,13 @@ export class Crossing {
     this.#byMessage = byMessage;
   }
 
-  /** Cancels the plan. @returns the messages since `watch` */
+  /** Cancels the plan. @returns what was counted since `watch` */
   passed(): Passage[] {
     this.#plan = undefined;
     return this.#passages;
   }
 
-  /** True if the planned fault has occurred, or no fault is planned. */
+  /** True if the plan has been carried out, or nothing is planned. */
   get isDone(): boolean {
     return this.#plan === undefined;
   }

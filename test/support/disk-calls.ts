@@ -1,4 +1,4 @@
-// Records the disk calls of a function in this process, and can make any call fail.
+// Records the disk calls of a function in this process, and can make any of them fail.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { constants } from "node:os";
@@ -28,7 +28,7 @@ const names = [
 export interface DiskCall {
   /** The name of the system call: `open`, `fsync`. */
   readonly call: string;
-  /** The last part of the opened path, without random parts of names. */
+  /** The file's name, without the random part of a temporary name. */
   readonly file: string;
   readonly args: readonly unknown[];
 }

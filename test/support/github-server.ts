@@ -21,7 +21,7 @@ export interface GitHubServer extends StoreServer {
   secret(name: string): string | undefined;
   changes(name: string): number;
   forgetSecrets(): void;
-  /** Which repositories may use a secret of the organization acme. */
+  /** Which repositories may use a secret of the organization acme, by the secret's name. */
   readonly access: Map<string, { readonly visibility: string; readonly ids: readonly number[] | undefined }>;
   /** How many seconds `updated_at` is ahead of the time of the write. */
   skewSeconds: number;
@@ -98,7 +98,6 @@ export async function startGitHub(): Promise<GitHubServer> {
     return put(path, body);
   }
 
-  /** Every write sets the secret's visibility. */
   function answerOfOrganization({ method, authorization, path, body }: OrganizationRequest): StoreResponse {
     const [organization, , , name, repositories] = path;
     if (organization !== "acme") return notFound;

@@ -1,4 +1,4 @@
-// The golden screens are one file for a person to read. Each test owns a part of it; `vitest -u` rewrites that part.
+// All golden screens are in one file. Each test owns a part of it, and `vitest -u` rewrites only that part.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";

@@ -9,7 +9,7 @@ export interface Keyring {
   items(): number;
   /** The secret stored for an account of a service, read by another process. */
   secret(service: string, account: string): string;
-  /** Locks the keyring; later access needs its password. */
+  /** Later access needs the keyring's password. */
   lock(): void;
   end(): Promise<void>;
 }

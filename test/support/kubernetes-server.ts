@@ -30,7 +30,7 @@ export interface KubernetesServer extends StoreServer {
   /** The number of applies, without dry runs. */
   writes: number;
   forgetSecrets(): void;
-  /** Redirects new connections to another origin, such as a proxy's, or without an origin to the server again. */
+  /** Redirects new connections to `origin`, or back to this server if it is undefined. */
   through(origin: string | undefined): void;
 }
 
@@ -148,7 +148,6 @@ export async function startKubernetes(): Promise<KubernetesServer> {
       version: nextVersion(),
       isImmutable: false,
     };
-    // Removes the fields that the manager applied before and omits now.
     for (const [key, owner] of Object.entries(next.owners))
       if (owner === manager && !(key in data)) {
         delete next.data[key];

@@ -1,4 +1,5 @@
-// Writes a long journal without the program: with linked entries, entries whose records are far apart, and unfinished entries.
+// Makes a long journal without running the program: with linked entries, entries whose records are far apart, and unfinished
+// entries.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Intent, newEntry } from "../../src/journal/admission.ts";
@@ -18,7 +19,7 @@ interface LongJournalOptions {
   readonly isSettled?: boolean;
   /** A text in each entry's last record, for a long file with few records. */
   readonly padding?: string;
-  /** Changes of each entry's intent. */
+  /** Replaces fields of each entry's intent. */
   readonly intent?: Partial<Intent>;
 }
 

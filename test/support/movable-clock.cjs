@@ -1,5 +1,5 @@
-// This module is preloaded into a sandbox (`node --require`). SIGUSR2 advances the sandbox's clock and the Date header of its
-// responses by INTEG_TEST_SETTLE milliseconds, which the sandbox then reports on standard error.
+// This module is preloaded into a sandbox (`node --require`). SIGUSR2 advances the sandbox's clock, and the Date header of
+// its responses, by INTEG_TEST_SETTLE milliseconds. A line on standard error confirms it.
 const { subscribe } = require("node:diagnostics_channel");
 
 const step = Number(process.env.INTEG_TEST_SETTLE);

@@ -11,7 +11,7 @@ import { askControl, type RegionDescription } from "./service.ts";
 const hour = 3_600_000;
 const day = 24 * hour;
 
-/** Replaces this process's clock, which only `set` then moves. */
+/** Replaces this process's `Date`, whose time only `set` changes. */
 class MovableClock {
   #now: number;
   readonly #real = globalThis.Date;
@@ -242,7 +242,6 @@ class Year {
     writeFileSync(home.path("integ.yaml"), policyOf(items, us.service_account_id));
   }
 
-  /** Runs the nightly job, and again an hour later if it fails. */
   async night(fault: string | undefined, night: number): Promise<void> {
     const { clock, figures } = this.#parts;
     const begun = clock.now;
@@ -300,7 +299,7 @@ class Year {
 
   async #getsToken({ client_id, client_secret, secret }: Deployed): Promise<boolean> {
     const { us } = this.#parts;
-    // Repeats a failed request, because problems between a consumer and the service are not measured.
+    // A failed connection or a busy service says nothing about the credential.
     for (let attempt = 0; ; attempt += 1) {
       const answer = await fetch(
         client_secret === undefined ? us.access_token_endpoint : us.token_endpoint,
@@ -344,7 +343,7 @@ class Year {
     await this.#apply(1);
     const rows = (await this.#rows(["plan", "--json", "-q"])) as { name: string; action: string }[];
     const waiting = rows.filter(({ action }) => action === "wait").map(({ name }) => name);
-    // Ends overlaps without a poll, because an early end can interrupt consumers.
+    // Night 0 polls no consumer: the early end of an overlap can leave a consumer with a revoked secret.
     if (waiting.length > 0) await this.#apply(0, ["--finish", ...waiting]);
     const live = await this.#ownLive();
     figures.doubled = live.length - items.length;

@@ -118,7 +118,7 @@ export class PostgresServer {
     return new PostgresServer(folder, await freePort());
   }
 
-  /** The initial data of most servers, with the tests' role and database. The first process of a run creates it. */
+  /** The initial data of UTF-8 servers, with the tests' role and database. All processes of a run share it. */
   static async #template(): Promise<string> {
     const data = join(process.env.INTEG_TEST_POSTGRES!, "data");
     if (existsSync(data)) return data;
@@ -132,7 +132,7 @@ export class PostgresServer {
     try {
       renameSync(server.data, data);
     } catch {
-      // Another process of the run has created the folder first.
+      // Another process of the run created the folder first.
     }
     await server.remove();
     return data;
@@ -193,7 +193,6 @@ export class PostgresServer {
     throw new Error(`postgres does not answer: ${stderr}`);
   }
 
-  /** Kills every process of the server. */
   async kill(): Promise<void> {
     const child = this.#process;
     if (child?.pid === undefined) return;

@@ -11,7 +11,7 @@ import { isFull } from "./sample.ts";
 import { teamJournal } from "./team-journal.ts";
 import { noteSteps } from "./typed-steps.ts";
 
-/** Waits at most a minute, because some machines are very slow. */
+/** Gives up only after a minute, because some machines are very slow. */
 export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; !(await isTrue()); tries += 1) {
     if (tries > 3000) throw new Error(`waited in vain: ${what}`);
@@ -19,7 +19,7 @@ export async function until(what: string, isTrue: () => boolean | Promise<boolea
   }
 }
 
-/** @returns another user that can run this command, or undefined: only root can become another user */
+/** @returns the id of another user that can run the command; undefined if this user cannot become another */
 export function anotherUser([file, ...words]: readonly [string, ...string[]]): number | undefined {
   return spawnSync(file, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
 }
@@ -45,7 +45,7 @@ const recording: Readonly<Record<string, string>> = answers
   ? { NODE_OPTIONS: `"--require=${join(answers, "record-answers.cjs")}"` }
   : {};
 
-/** Disables Node's compile cache, which a home's first process would fill with calls that tests count. */
+/** Disables Node's compile cache: filling it takes disk calls, which some tests count. */
 const ofNode: Readonly<Record<string, string>> = { ...recording, NODE_DISABLE_COMPILE_CACHE: "1" };
 
 export interface Ended {
@@ -103,14 +103,14 @@ export class Home {
     this.#makeTables();
     const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
     const env = { ...this.env, ...options.env };
-    // Only a sandbox needs the preloaded recorder, whose calls would be counted too.
+    // Under strace, the calls of the preloaded recorder would be counted. Only a sandbox needs the recorder.
     const isCounted = options.under !== undefined && !words.some((word) => word.startsWith("sandbox"));
     if (isCounted && env.NODE_OPTIONS === recording.NODE_OPTIONS) delete env.NODE_OPTIONS;
     const { cwd = this.folder } = options;
     return Object.assign(spawn(first, rest, { cwd, env, stdio: ["pipe", "pipe", "pipe"] }), { words, env });
   }
 
-  /** Runs a command in this process, or in its own if the result could differ, in a full run, or with another binary. */
+  /** Runs a command in this process if possible. In a full run, or with another binary, it has its own process. */
   async integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (this.#isWithoutTables) {
       const made = runHere(this, ["journal", "init"], {});
@@ -137,7 +137,7 @@ export class Home {
     execFileSync(file, [...words, "journal", "init"], { env: this.env, stdio: "pipe" });
   }
 
-  /** @returns the program's words for a shell or a terminal; `remove` compares its JSON with the schemas */
+  /** @returns the words that start the program in a shell or a terminal; `remove` compares its JSON with the schemas */
   recorded(): readonly string[] {
     const [node, ...script] = program;
     if (script.length === 0) return program;
@@ -164,7 +164,6 @@ export class Home {
   }
 }
 
-/** A command needs its own process if it is traced or timed, runs a sandbox, or has variables that Node or pgpass reads. */
 function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
   const isOwn = noun === "--version" || noun === "-V" || noun === "sandbox";
   const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== ofNode[name]);

@@ -1,5 +1,5 @@
-// Preloaded (`node --require`) into a program that a shell or a terminal starts: writes what it printed beside this file, and
-// check-output.ts compares that with the schemas.
+// This module is preloaded (`node --require`) into a program that a shell or a terminal starts. It writes the program's
+// output to a file next to this one, and check-output.ts compares the output with the schemas.
 const fs = require("node:fs");
 const { join } = require("node:path");
 const { writeSync } = fs;

@@ -1,4 +1,4 @@
-// Parses every next step that the run printed with a POSIX shell and with the program's own parser.
+// Checks that a POSIX shell and the program's own parser accept every next step that the run printed.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

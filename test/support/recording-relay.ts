@@ -30,7 +30,7 @@ export interface RecordingRelay {
   through(address: string): string;
   /** Responds to matching requests in the service's place, after the service has handled them. */
   answer(path: RegExp, hostile: (exchange: Exchange) => HostileResponse): void;
-  /** Holds the next `count` responses to matching requests (`POST /v1/…`) until `letGo`. The service does not wait. */
+  /** Holds the next `count` responses to matching requests (`POST /v1/…`) until `letGo`. */
   hold(path: RegExp, count?: number): HeldResponses;
   calm(): void;
   close(): Promise<void>;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
 import { askControl, type RegionDescription, type Service, settleMs } from "./service.ts";
 
-/** The service's state when a request of a run arrived. The first moment is before all requests. */
+/** The service's state after it handled a request of a run. The first moment is before all requests. */
 export interface Moment {
   readonly state: string;
   readonly received: readonly unknown[];

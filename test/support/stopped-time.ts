@@ -11,7 +11,6 @@ export interface StoppedTime {
   pass(ms: number): void;
 }
 
-/** Restores the real time at the end of the test. */
 export function stopTime(): StoppedTime {
   let now = 1000;
   const waits: number[] = [];

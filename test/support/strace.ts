@@ -19,7 +19,6 @@ export function nameOf({ call, nth, text }: Point): string {
   return `${call} ${nth} [${text.slice(0, 120)}]`;
 }
 
-/** The recorded classes of system calls. The ignored calls only map memory or wait. */
 const tracedClasses = ["%file", "%network", "%desc"];
 const ignoredCalls = /^(execve|mmap|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|timerfd_\w+|io_uring_\w+)$/;
 /** Reads and writes by which threads wake each other, through an eventfd or a pipe. Their number differs between runs. */
@@ -35,7 +34,7 @@ function traceFile(): string {
 /**
  * Records the file and network calls of a run.
  * @param run runs the program under this strace command line, and waits until it ends
- * @param options.ownCallsOnly true to omit the calls of the programs that it starts
+ * @param options.ownCallsOnly true to omit the calls of other programs that the program starts
  * @returns the points of the main thread in order of time, then the points that only other threads reach
  */
 export async function record(
@@ -124,7 +123,7 @@ function detachOptions(ownCallsOnly: boolean): string[] {
   return ownCallsOnly ? ["-b", "execve"] : [];
 }
 
-/** Uses no seccomp filter, with which strace would lose the signal. */
+/** Without `--seccomp-bpf`, with which strace would lose the signal. */
 export function killedAt(
   { call, nth }: Point,
   { ownCallsOnly = false }: { readonly ownCallsOnly?: boolean | undefined } = {},
@@ -165,7 +164,7 @@ export interface CallFault {
 export interface FaultyRun {
   readonly ended: Ended;
   readonly injected: number;
-  /** The first line of each request that was sent after the first failed call. */
+  /** Method and path of each request that was sent after the first failed call. */
   readonly requestsAfter: readonly string[];
 }
 
@@ -194,7 +193,7 @@ export async function failing(
   }
 }
 
-/** At most `count` evenly distributed points, which include the first and the last. */
+/** At most `count` evenly distributed points. */
 export function spread<T>(points: readonly T[], count: number): T[] {
   if (points.length <= count) return [...points];
   const step = (points.length - 1) / Math.max(1, count - 1);

@@ -11,12 +11,12 @@ export interface TlsFront {
   readonly origin: string;
   /** The authority's certificate (PEM). */
   readonly authority: string;
-  /** Redirects new connections to another origin, or without an origin to the target again. */
+  /** Redirects new connections to `origin`, or back to the target if it is undefined. */
   through(origin: string | undefined): void;
   close(): Promise<void>;
 }
 
-/** @param options replace the front's own certificate */
+/** @param options more TLS options, which can replace the front's own certificate */
 export async function startTlsFront(target: string, options: TlsOptions = {}): Promise<TlsFront> {
   const folder = mkdtempSync(join(tmpdir(), "integ-tls-"));
   const made = makeAuthority(folder);

@@ -1,6 +1,6 @@
-// Types next steps where they were printed. When a command prints a step, `noteSteps` copies the home and the services' states.
-// After the test has removed its faults, `typeSteps` runs the step in the copy. The step must not end like the command that
-// printed it.
+// Types next steps where they were printed. When a command prints a step, `noteSteps` copies the home and the services'
+// states. After the test, `typeSteps` runs the step in the copy, without the test's faults. The step must not fail like the
+// command that printed it.
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,7 +42,7 @@ const known = new Set<string>();
 const services = new Set<WatchedService>();
 let printed: PrintedStep[] = [];
 
-/** Lets typed steps use the service, and restores its state afterwards. @returns a function that ends both */
+/** Lets typed steps use the service, whose state is restored after each. @returns a function that ends this */
 export function watchService(service: WatchedService): () => void {
   services.add(service);
   return () => void services.delete(service);
@@ -95,7 +95,6 @@ export function noteSteps(
   }
 }
 
-/** @throws Error if a step ends like the command that printed it */
 export async function typeSteps(): Promise<void> {
   const ready = printed;
   printed = [];

@@ -1,5 +1,5 @@
-// bash and zsh run at a pseudo-terminal with a Tab key, fish and PowerShell through their own completion query. Each
-// shell reads the script that the built program prints.
+// bash and zsh complete a line that is typed at a pseudo-terminal, fish and PowerShell answer their own completion query.
+// Each shell reads the script that the built program prints.
 import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ export async function openShell(
 /** The marks delimit the printed arguments. The echoed command line does not contain them. */
 const show = "show() { printf '\\n@@'; printf '\\037%s' \"$@\"; printf '@@\\n'; }";
 
-/** Inserts every completion into the line and runs it with `show`, so that the shell's own quoting is removed. */
+/** Inserts every completion into the line, and runs the line with `show`, so that the shell's own quoting is removed. */
 class TypedShell implements CompletingShell {
   readonly #pty: IPty;
   #text = "";

@@ -59,7 +59,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ cohorts members -- --": [],
 };
 
-/** Lines that shells themselves interpret: quotes, `=`, `:`, a `--` alone, and a word after a value. */
+/** Lines that shells themselves interpret: with quotes, `=`, `:`, a `--` alone, or a `*` at the end. */
 const isReadByShell = /['=:]| -- |\* ?$/;
 
 /** A sample tries a line in only one shell, unless shells themselves interpret the line. */

@@ -57,7 +57,6 @@ describe("the test's terminal", () => {
   });
 });
 
-/** A sample tries a third of the corpus, a different third for each `first`. */
 function everyThird(first: number): readonly string[] {
   return isFull ? corpus : corpus.filter((_, index) => index % 3 === first % 3);
 }

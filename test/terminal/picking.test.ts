@@ -178,7 +178,7 @@ describe("a creation", () => {
     const isDrawn = columns === 50;
     if (isDrawn) {
       await dialog.answer(/Enter: confirm.*└/s, "\r");
-      // Without color, the position shows in the text next to the name.
+      // The test sees no colors: the text next to the name shows the position.
       await dialog.answer(/entity:read \(last used/, down);
       await dialog.answer(/organization:read \(last used/, " \r");
     } else {

@@ -6,7 +6,7 @@ export interface SessionOptions {
   readonly home: Home;
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
-  /** Keeps the terminal open until all output is read, because a busy machine might close it earlier. */
+  /** Keeps the terminal open until all output is read: on a busy machine it might close earlier. */
   readonly isReadWhole?: boolean;
 }
 

@@ -19,7 +19,7 @@ type Rows = readonly Readonly<Record<string, unknown>>[];
 interface Table {
   readonly words: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Fields whose values are copied, besides ids and commands. */
+  /** Fields whose values are copied, besides ids. */
   readonly copied?: readonly string[];
   readonly notShown?: readonly string[];
 }

@@ -13,7 +13,7 @@ it.each([
   ["entities list", "json", "json"],
   ["entities list", "xml", "table"],
   ["entities list -o csv", "json", "csv"],
-  // The last format is invalid, so the error has the other requested format.
+  // A format that is invalid, or only a word after `--`, does not count.
   ["journal export --json -o", undefined, "json"],
   ["entities list --json -o xml", undefined, "json"],
   ["entities list -o xml --json", undefined, "json"],

@@ -20,7 +20,6 @@ function lockPath(): string {
   return join(folder(), "journal.ndjson.lock");
 }
 
-/** The number of a process that has ended and was reaped. */
 function deadPid(): number {
   return spawnSync("true").pid;
 }

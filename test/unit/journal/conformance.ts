@@ -20,7 +20,7 @@ interface JournalStore {
     readonly now?: () => number;
     readonly actor?: Actor;
     readonly keys?: Keys;
-    /** True if an admission moves finished entries to the archive, if the engine has one. */
+    /** True to let an admission move finished entries to the engine's archive, if it has one. */
     readonly archives?: boolean;
   }): Journal;
   /** Changes records like someone with access to the journal but without its key: every checksum is valid. */

@@ -101,7 +101,7 @@ export class AWorld {
     }
   }
 
-  /** Recovers every entry with every consent, and again with the key's id after a guess of the key. */
+  /** Recovers with every consent by default, and after a guess of the key again with the key's id. */
   async recover(
     answers: Partial<RecoveryOptions> = {},
     onBegin: (bench: Workbench) => void = () => {},
@@ -177,7 +177,7 @@ export class AWorld {
     return result;
   }
 
-  /** When a request arrives, its entry must be on disk, and a revocation must not invalidate a secret in use. */
+  /** A creation or rotation must be on disk when it arrives, and a revocation must not invalidate a secret in use. */
   #audit(what: Request, { id, body, key }: { id?: string; body?: string; key?: string }): void {
     const isOnDisk = (entry: Entry): boolean =>
       entry.attempts > 0 &&

@@ -1,4 +1,3 @@
-// Wrapping words into lines keeps every word, and never breaks a command.
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { firstWords, wrapped } from "../../../src/output/formats/layout.ts";

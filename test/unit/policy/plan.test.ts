@@ -696,7 +696,7 @@ describe("a window", () => {
     ["23:00-01:00 UTC", "2026-11-22T00:30:00Z", true, undefined],
     ["23:00-01:00 UTC", "2026-11-22T12:00:30Z", false, "2026-11-22T23:00:00.000Z"],
     ["02:00-04:00 Europe/Berlin", "2026-11-22T01:30:00Z", true, undefined],
-    // The hour from 2 to 3 does not exist on that day.
+    // On 2026-03-29 in Berlin, the hour from 2 to 3 does not exist.
     ["02:00-02:30 Europe/Berlin", "2026-03-28T12:00:00Z", false, "2026-03-30T00:00:00.000Z"],
   ])("%s at %s: %s", (text, time, isIn, opens) => {
     const window = readWindow(text)!;

@@ -96,7 +96,7 @@ it("docs/design/destinations.md lists every variable that a command gets", () =>
   expect(Object.fromEntries(rows)).toEqual(passedVariables);
 });
 
-/** The environment of a command, without the variables that the shell adds. */
+/** A command's environment, without the variables that the shell itself sets. */
 async function environmentOf(env: Environment): Promise<string[]> {
   const { stdout } = await runShell("cat >&2; env", { ...options, env });
   const lines = stdout.toString().trimEnd().split("\n");

@@ -45,7 +45,7 @@ export function basic(key: string): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`apikey:${key}`).toString("base64")}` };
 }
 
-/** Uses a new connection. Rejects if no part of a response arrives. */
+/** Uses a new connection. Rejects if the head of a response does not arrive. */
 export function send(url: string, options: RequestOptions = {}): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const length = options.body === undefined ? {} : { "content-length": String(Buffer.byteLength(options.body)) };

@@ -24,7 +24,7 @@ async function endOf(act: () => unknown): Promise<string> {
   }
 }
 
-/** Finds files that are named before their sync, whose name is not durable at the end, or that others could read. */
+/** @returns violations, such as a file that is named before its sync, or that others could read */
 function wrongIn(calls: readonly DiskCall[]): string[] {
   const wrong: string[] = [];
   const unsynced = new Set<string>();

@@ -20,7 +20,6 @@ function fileFor(flags: string): number {
   return opened(path, flags);
 }
 
-/** A number above any limit for open files. */
 const notOpen = 1_000_000;
 
 function pipe(reader: "reads" | "has exited"): number {

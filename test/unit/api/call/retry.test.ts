@@ -254,7 +254,7 @@ describe("parseRetryAfter (RFC 9110 §10.2.3, §5.6.7)", () => {
   test("a two-digit year is never more than fifty years ahead", () => {
     const in2026 = Date.UTC(2026, 0, 1);
     expect(parseRetryAfter("Friday, 01-Jan-27 00:00:00 GMT", in2026)).toBe(365 * 86_400);
-    // A two-digit year is at most fifty years ahead: 77 means 1977, not 2077.
+    // 77 means 1977, not 2077.
     expect(parseRetryAfter("Saturday, 01-Jan-77 00:00:00 GMT", in2026)).toBe(0);
   });
 

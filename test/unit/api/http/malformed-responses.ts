@@ -3,7 +3,7 @@ const ok = `HTTP/1.1 200 OK\r\n${json}`;
 const long = "x".repeat(9000);
 const inChunks = `${ok}Transfer-Encoding: chunked\r\n\r\n`;
 
-/** Each response is complete whether the connection stays open or closes. */
+/** Each response has its outcome whether the connection then stays open or closes. */
 export const valid: Readonly<Record<string, readonly [text: string, outcome: string]>> = {
   "a length": [`${ok}Content-Length: 9\r\n\r\n{"a":"é"}`, '200 {"a":"é"}'],
   "no body": [`${ok}Content-Length: 0\r\n\r\n`, "200"],

@@ -1,4 +1,4 @@
-// Cuts exchanges at every byte, and makes connections fail in every way. Results must show if the request may have arrived.
+// Cuts exchanges at every byte, and makes connections fail. Results must show if the request may have arrived.
 import dns from "node:dns";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -273,7 +273,7 @@ describe("interruption", () => {
 });
 
 describe("a proxy", () => {
-  /** @param answer the proxy's response to CONNECT; with `null` it opens the tunnel */
+  /** @param answer the proxy's response to CONNECT; with `null` the proxy opens the tunnel */
   async function startProxy(answer: string | null) {
     const calls: string[] = [];
     const peer = await startRawPeer((socket) => {

@@ -9,7 +9,7 @@ import type { EntryLease, Intent, Journal } from "../../../../src/journal/journa
 const entry = (id: string, change: Partial<Entry> = {}): Entry =>
   ({ id, state: "open", sequence: 1, parent: null, replaces: null, last_error: null, detail: {}, ...change }) as Entry;
 
-/** A journal in which another process gets its entry at the same moment. */
+/** A journal in which another process admits `rival` at the same moment. */
 function journalWith(rival: Entry, { isShared = true } = {}) {
   const entries: Entry[] = [];
   const change = (id: string, to: Partial<Entry>): void => {

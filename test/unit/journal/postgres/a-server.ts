@@ -159,7 +159,7 @@ function pairs(words: readonly string[]): Record<string, string> {
   return found;
 }
 
-/** Reads a Bind without formats: two empty names, then the values as texts. */
+/** The values of a Bind message, whose two names are empty. */
 function valuesOf(body: Buffer): unknown[] {
   let at = 2;
   at += 2 + 2 * body.readInt16BE(at);

@@ -9,7 +9,7 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** Each statement gets the next rows or error; later statements get no rows. */
+/** Each statement gets the next rows or error. Statements after the last response get no rows. */
 export type Responses = (readonly Row[] | Error)[];
 
 const maxStatements = 200;
