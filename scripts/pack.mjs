@@ -1,5 +1,5 @@
-// `npm run pack`: packs the package for publishing. Removes scripts and development dependencies from its manifest,
-// because `prepare` would build from sources that the package lacks. Fixed file modes make the bytes reproducible.
+// `npm run pack`: packs the package for publishing. Its manifest has no scripts, because `prepare` would build from
+// sources that the package lacks. Fixed file modes make the bytes reproducible.
 //
 //   node scripts/pack.mjs [--out <folder>] [--dist <folder>]     prints the output of `npm pack --json`
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,5 @@
-// `npm run release`: collects the package, its SBOM, archives of executables, and checksums in build/release.
+// `npm run release`: puts the package and its SBOM into build/release, and writes checksums of all files of this
+// version there.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -73,7 +73,7 @@ function licensesOf(license: string): object[] {
   return / (OR|AND|WITH) /.test(license) ? [{ expression: license }] : [{ license: { id: license } }];
 }
 
-/** A scope is the namespace of a package URL, with its `@` escaped: https://github.com/package-url/purl-spec. */
+/** A package URL escapes the `@` of a scope: https://github.com/package-url/purl-spec. */
 export function purlOf({ name, version }: Pick<BundledPackage, "name" | "version">): string {
   return `pkg:npm/${name.replace("@", "%40")}@${version}`;
 }
@@ -101,7 +101,6 @@ interface Graph {
   readonly own: string;
 }
 
-/** @returns each package with the packages that it imports; integ is first */
 function dependenciesOf({ modules, importsOf, packages, own }: Graph): object[] {
   const names = new Map(packages.map((one) => [one.folder, purlOf(one)]));
   const ownerOf = (module: string): string => names.get(packageFolder(module) ?? "") ?? own;

@@ -1,5 +1,5 @@
 export interface Import {
-  /** The path below the source folder. */
+  /** The path relative to the source folder. */
   readonly from: string;
   readonly to: string;
   readonly typeOnly: boolean;

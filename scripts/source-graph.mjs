@@ -8,7 +8,6 @@ export function filesBelow(folder) {
     .map((name) => join(folder, name));
 }
 
-/** Ignores imports in comments. `from` is relative to `source`. */
 export function importsOf(file, source) {
   const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
   const from = relative(source, file).split(sep).join("/");
@@ -35,7 +34,7 @@ export function targetOf({ from, to }, source) {
     .join("/");
 }
 
-/** Finds strongly connected components (Tarjan), and files that import themselves. */
+/** Finds strongly connected components by Tarjan's algorithm, and files that import themselves. */
 export function importCycles(imports, source) {
   const edges = new Map();
   for (const one of imports) {

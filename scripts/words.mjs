@@ -107,7 +107,7 @@ export function proseOf(file, text) {
   return prose;
 }
 
-/** Blanks all code except its comments, so that positions stay the same. */
+/** Blanks the code but not its comments, so that positions stay the same. */
 function notesOf(block) {
   const keep = (line) => {
     const at = line.search(/(?<=^|\s)# /);
@@ -116,7 +116,7 @@ function notesOf(block) {
   return block.split("\n").map(keep).join("\n");
 }
 
-/** Includes comments of code blocks, but no other code. */
+/** Includes comments in code blocks, but no other code. */
 export function proseOfDocument(text) {
   const blank = (code) => code.replaceAll(/[^\n]/g, " ");
   const prose = text.replace(/^```[\s\S]*?^```/gm, notesOf).replace(/`[^`\n]*`/g, blank);

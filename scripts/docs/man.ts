@@ -3,12 +3,11 @@ import { placeholder, usageOf, type Surface } from "../../src/completion/surface
 import { isRunnable, nodesBelow, type Flag, type Node } from "../../src/completion/tree.ts";
 
 export interface Page {
-  /** A name such as `integ-oauth-clients-create.1`. */
   readonly file: string;
   readonly text: string;
 }
 
-/** The pages carry the contract's date (§9), not the build's, so that a page changes only with the program. */
+/** The pages have the contract's date (§9) instead of the build's, so that they change only with the program. */
 export function manPages(surface: Surface): Page[] {
   return [...nodesBelow(surface.tree.root)].map((node) => ({
     file: `${pageName(node.path)}.1`,
@@ -128,7 +127,7 @@ function paragraph(words: string): string[] {
   return words.split("\n\n").flatMap((part) => [".PP", filled(text(part))]);
 }
 
-/** roff tools require source lines of at most 80 bytes. The reader's width decides the final lines. */
+/** Roff linters warn about source lines above 80 bytes. The reader's width decides the final lines. */
 function filled(words: string): string {
   const lines: string[] = [""];
   for (const word of words.split(/\s+/)) {
@@ -157,7 +156,7 @@ const glyphs: Readonly<Record<string, string>> = {
   "~": "\\(ti",
 };
 
-/** Escapes text that roff would interpret as requests, escapes or typographic characters. */
+/** Escapes the characters that roff interprets. */
 function plain(words: string): string {
   const escaped = words.replaceAll(/[\\'`^~-]/g, (character) => glyphs[character]!);
   return escaped.replaceAll(/[^\0-\x7f]/gu, (character) => {

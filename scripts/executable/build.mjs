@@ -1,9 +1,8 @@
-// `node scripts/executable/build.mjs`: builds a single executable from the bundle and a pinned Node, with licenses and
-// an SBOM.
+// `node scripts/executable/build.mjs`: builds a single executable from the bundle and Node, with licenses and an SBOM.
 //
 //   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]
 //
-// --archive packs the three files into integ-<version>-<platform>.tar.gz, which is a third as large.
+// --archive also packs the three files into integ-<version>-<platform>.tar.gz, which is a third as large.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -34,7 +33,7 @@ try {
   process.exitCode = 1;
 }
 
-/** The executable appears in `out` only when it is complete. @returns its path */
+/** The executable appears in `out` only when it is complete. */
 function buildExecutable(node, out) {
   const work = join(out, "executable");
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");

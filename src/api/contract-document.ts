@@ -1,11 +1,11 @@
-// Reads a published, untrusted specification, and defines findings.
+// Reads a published, untrusted specification.
 import type { JsonObject } from "./json/json-text.ts";
 import { isObject } from "../json.ts";
 
 export interface Finding {
   /** An `addition` is allowed (§9 rule 3); a `notice` concerns a lifecycle stage or deprecation. */
   readonly severity: "drift" | "addition" | "notice";
-  /** Such as `GET /v1/entities`, or `contract version`. */
+  /** An operation such as `GET /v1/entities`, or `contract version`. */
   readonly subject: string;
   readonly detail: string;
 }
@@ -43,8 +43,8 @@ export function word(value: unknown): string {
 }
 
 /**
- * Checks that a published operation accepts HTTP Basic alone (§5.1). §5.2 rule 7 does not show how OAuth tokens are
- * used, so a document without them is not drift.
+ * Checks that an operation accepts HTTP Basic alone (§5.1). §5.2 rule 7 does not show how OAuth tokens are used, so a
+ * document may omit them.
  * @param operation its `security` replaces the document's: a list of alternatives, each of which needs all its schemes
  */
 export function compareSecurity(

@@ -8,7 +8,7 @@ import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word 
 import { isObject } from "../json.ts";
 
 export interface Contract {
-  /** @param version default: the current one. @returns the parsed document; `body` has the original bytes */
+  /** @param version default: the current one. @returns the parsed document; `body` has its bytes */
   published(version?: string): Promise<Attempt<JsonObject>>;
 }
 
@@ -48,7 +48,7 @@ interface Expectation {
 
 const list = ["query limit", "query page_token"];
 
-/** Path parameters are `{}`, because the published document chooses their names. */
+/** Path parameters are `{}`, because each document chooses their names. */
 const supported: Readonly<Record<string, Expectation>> = {
   "POST /v1/oauth_clients": {
     parameters: ["header idempotency-key"],
@@ -63,7 +63,7 @@ const supported: Readonly<Record<string, Expectation>> = {
   "GET /v1/cohorts/{}/members": { parameters: list, success: "200", answer: shapes.members },
 };
 
-/** Legacy operations (§4.4) in the same document have their own stage (§9.4). */
+/** The document may contain legacy operations (§4.4). Their stage is `compatibility` (§9 rule 4). */
 const legacy: readonly string[] = [
   "POST /api/v1/access-keys",
   "GET /api/v1/access-keys",
@@ -76,7 +76,7 @@ const legacy: readonly string[] = [
 const stages = ["preview", "compatibility", "ga"];
 const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/** Parameters that every request may have, even if the document omits them. */
+/** A document may list these headers for any operation, so they cause no finding. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
 export interface ComparisonOptions {
@@ -115,7 +115,7 @@ function compareVersion(root: JsonObject, asked: string | undefined): Finding[] 
 
 interface Operation {
   readonly operation: JsonObject;
-  /** Parameters of the path and the operation, with references resolved; each key is `<place> <name>`. */
+  /** By `<place> <name>`, such as `query limit`. */
   readonly parameters: ReadonlyMap<string, JsonObject>;
 }
 
@@ -182,7 +182,7 @@ function compareStage(
       ),
     );
   else if (only !== undefined && stage !== only) findings.push(drift(name, `is at the lifecycle stage "${stage}"`));
-  // §9 rule 2 allows three stages, but §9 rule 7 does not show what a stage or a deprecation means for clients.
+  // §9 rule 7 does not show what a stage or a deprecation means for clients, so integ reports notices.
   else if (only === undefined && stage === "compatibility")
     findings.push({ severity: "notice", subject: name, detail: `is at the lifecycle stage "${stage}"` });
   if (operation.deprecated === true) findings.push({ severity: "notice", subject: name, detail: "is deprecated" });
@@ -209,7 +209,6 @@ function compareParameters(root: JsonObject, comparison: Comparison): Finding[] 
   return [...findings, ...compareLimit(root, comparison)];
 }
 
-/** §8 allows limits from 1 to 500. */
 function compareLimit(root: JsonObject, { name, operation }: Comparison): Finding[] {
   const parameter = operation.parameters.get("query limit");
   if (!parameter) return [];

@@ -11,7 +11,6 @@ import { BrokenBody, saysJson } from "./json/json-text.ts";
 export interface ListRequest {
   /** 1 to 500; the service's default is 25. */
   readonly limit?: number;
-  /** The previous page's `next_page_token`; absent for the first page. */
   readonly pageToken?: string;
   /** Further query parameters. @assumed §4.3 rule 6 shows none: the service refuses unsupported parameters. */
   readonly filters?: readonly Pair[];
@@ -61,15 +60,10 @@ function requestPage(v1: Caller, path: string, request: ListRequest): Promise<At
 }
 
 interface EntityListRequest extends ListRequest {
-  /** §2.2 shows only the type `person`. */
   readonly type?: string;
 }
 
 export interface Entities {
-  /**
-   * Needs the permission `entity:read`.
-   * @throws Failure `usage` for an invalid limit, type or filter, or an empty page token
-   */
   page(request: EntityListRequest): Promise<Attempt<RawPage>>;
 }
 
@@ -92,7 +86,7 @@ export function createEntities(v1: Caller): Entities {
 
 export interface Cohorts {
   /**
-   * A page has at most 50 rows, whatever the limit (§8), so a short page may not be the last.
+   * A page has at most 50 rows (§8), so a page shorter than the limit may not be the last.
    * @throws Failure `usage` for an invalid id, limit or filter, or an empty page token
    */
   membersPage(cohortId: string, request: ListRequest): Promise<Attempt<RawPage>>;

@@ -10,11 +10,9 @@ export interface CreationRequest {
   readonly scopes: readonly string[];
 }
 
-/** Limits of §8. */
 const maxScopes = 100;
 const maxScopeCharacters = 4096;
 
-/** @throws Failure `usage` for a request beyond the limits of §4.2 and §8 */
 export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
   const { service_account_id, scopes, idempotencyKey } = request;
   if (service_account_id === "")
@@ -46,7 +44,6 @@ function suggestedScopes(parts: readonly string[]): Advice {
   return `Write ${parts.map((part) => `${flags.scope} ${quotedWord(part)}`).join(" ")}.`;
 }
 
-/** @throws Failure `usage` unless the key is 1 to 255 visible ASCII characters (§4.2 rule 1) */
 function checkIdempotencyKey(key: string): void {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw invalidValue("idempotency key", undefined, {
@@ -65,7 +62,7 @@ export function creationBody({ service_account_id, scopes }: CreationRequest): s
 }
 
 /**
- * All receipts for an idempotency key show the same client (§4.2 rule 2): a difference means another client or other rights.
+ * All receipts of an idempotency key show the same client (§4.2 rule 2).
  * @param known.id the client of earlier receipts
  * @param known.notIds clients that the new client replaces
  * @returns the differences in words, or undefined
@@ -108,12 +105,12 @@ function quotedValues(values: readonly string[]): string {
   return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** The most clients of a service account, including clients that are being created or removed (§8). */
+/** Clients that are being created or removed count too (§8). */
 export const maxClients = 20;
 
 /** The decision table of §4.2. */
 export type CreationDecision =
-  /** `active` with a secret: store the secret. For an undocumented status with a secret, the user decides later. */
+  /** `active` or an undocumented status, with a secret: store the secret. */
   | { readonly kind: "store_secret"; readonly client: OAuthClient; readonly secret: string; readonly text: string }
   /** `active` without a secret: revoke the client, confirm that, and create a client under a new idempotency key. */
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
@@ -123,7 +120,7 @@ export type CreationDecision =
   | { readonly kind: "unusable"; readonly client: OAuthClient; readonly text: string }
   /** `409 idempotency_key_reuse`: the request differs from the stored one. */
   | { readonly kind: "key_reuse"; readonly status: number }
-  /** Any other 4xx: this attempt created nothing. */
+  /** Another 4xx: this attempt created nothing. */
   | { readonly kind: "refused"; readonly status: number }
   /** `429`: wait; keep the idempotency key and the request. */
   | { readonly kind: "wait"; readonly retryAfterSeconds: number | undefined }
@@ -160,14 +157,14 @@ function decideByClient(client: OAuthClient, text: string): CreationDecision {
   if (client.status === "active" && client.client_id !== null) {
     return hasSecret ? { kind: "store_secret", client, secret, text } : { kind: "secret_lost", client, text };
   }
-  // The response breaks §2.3 and §3.1: no secret is possible in this status, or the client id is missing. Keep the
-  // secret, and recover a valid receipt first.
+  // The response breaks §2.3 or §3.1: this status allows no secret, or the client id is missing. Keep the secret, and
+  // recover a valid receipt first.
   if (hasSecret) return { kind: "unknown", secret: { secret, text }, retryAfterSeconds: undefined };
   if (client.status === "active") return { kind: "unknown", secret: undefined, retryAfterSeconds: undefined };
   return client.status === "pending" ? { kind: "pending", client, text } : { kind: "unusable", client, text };
 }
 
-/** Reads ids that occur exactly once in an incomplete response. They suggest, but do not prove, whose secret it is. */
+/** Reads ids that occur exactly once in an incomplete response. They may belong to another client than the secret. */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {
   const once = (field: string): string | undefined => {
     const found = [...text.matchAll(new RegExp(`"${field}"\\s*:\\s*"([^"\\\\]{1,200})"`, "g"))];

@@ -5,16 +5,15 @@ import { type Caller, jsonOf } from "./call/caller.ts";
 import { segment } from "./call/request.ts";
 import { BrokenBody, type JsonBody } from "./json/json-text.ts";
 
-/** §2.3. Unknown fields are allowed. */
+/** The client of §2.3. Unknown fields are allowed. */
 export const OAuthClient = z.looseObject({
   object: z.literal("oauth_client"),
-  /** The resource id, not the client id of the token exchange. */
+  /** Not the client id of the token exchange. */
   id: z.string().check(z.minLength(1)),
   service_account_id: z.string(),
   /** For the token exchange; null while the client is pending. */
   client_id: z.nullable(z.string().check(z.minLength(1))),
   scopes: z.array(z.string()),
-  /** `active`, `pending`, `revoked`, `disabled`, `expired`, or a later addition. */
   status: z.string(),
   created_at: z.string(),
   /** Only in the response that completes the creation. */
@@ -23,10 +22,10 @@ export const OAuthClient = z.looseObject({
 export type OAuthClient = z.infer<typeof OAuthClient>;
 
 export interface OAuthClients {
-  /** @param idempotencyKey returns the same client's receipt for the same body */
+  /** @param idempotencyKey repeated with the same body, returns the receipt of the same client */
   create(bodyText: string, idempotencyKey: string): Promise<Attempt<OAuthClient>>;
   get(id: string): Promise<Attempt<OAuthClient>>;
-  /** Safe to repeat. Only the status `revoked` confirms it. */
+  /** Safe to repeat. Only the status `revoked` confirms the revocation. */
   revoke(id: string): Promise<Attempt<OAuthClient>>;
 }
 

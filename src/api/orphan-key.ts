@@ -1,4 +1,4 @@
-// Finds the key of a creation whose response was lost, and decides when its absence proves that no key was created.
+// Finds the key of a creation whose response was lost, or gives the doubts about its absence.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-keys.ts";
 import type { Rows } from "./json/unknown-list.ts";
 /** @assumed after a lost connection, a request is processed for this long at most (§4.4 "not shown") */
@@ -10,17 +10,18 @@ export const settleMs = 15_000;
 
 export interface Criteria {
   readonly request: AccessKeyRequest;
-  /** True if the name ends with a random mark, so that only this entry's request can create a key of that name. */
+  /**
+   * True if the name ends with this entry's random mark, so that only its requests can have created a key of that name.
+   */
   readonly marked: boolean;
   /** When the entry was created, before its first request; ms since 1970 by the service's clock. */
   readonly createdAfter: number;
-  /** When a request was last in progress; ms since 1970 by the service's clock. */
+  /** The latest time at which a request may have been in progress; ms since 1970 by the service's clock. */
   readonly sentUntil: number;
-  /** False if the entry's times may be wrong by any amount, and so rule out no key. */
+  /** False if the entry's times may be wrong by any amount. They then rule out no key. */
   readonly isClockKnown: boolean;
-  /** Tolerated clock difference. */
   readonly skewMs: number;
-  /** The user that created the key, if the service shows it. */
+  /** The creator of the keys that this profile created before. */
   readonly userId?: string;
   readonly knownIds: ReadonlySet<string>;
   /** The profile's own key. A list without it is incomplete. */
@@ -28,12 +29,12 @@ export interface Criteria {
 }
 
 export type Search =
-  /** One unused key fits. It is `certain` if its mark proves it. */
+  /** One unused key fits. It is `certain` if the random mark identifies it. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
   /** The only key that fits has been used: someone has its secret. */
   | { readonly kind: "used"; readonly key: AccessKey }
   | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
-  /** Why absence proves nothing; without doubts, no key was created. */
+  /** No key fits. Without doubts, none was created. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
 export function findOrphan(rows: Rows, sought: Criteria, now: number): Search {
@@ -86,7 +87,7 @@ interface ListedKeys {
 function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: ListedKeys): string[] {
   const doubts: string[] = [];
   if (rows.saysMore) doubts.push("the list says that more keys exist, and the API document shows no way to fetch them");
-  // A key is needed to list keys, so a list without any key, or without the profile's key, is incomplete.
+  // A list without any key, or without the profile's key, is incomplete: the request itself used a key.
   if (keys.length === 0) doubts.push("the list is empty, although a key was used to request it");
   else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
     doubts.push("the list does not contain the profile's own key, so others may be missing too");

@@ -25,19 +25,18 @@ export interface PagesOptions {
   readonly left?: () => number;
   /** Aborts the current request with the same reason. */
   readonly interruption?: AbortSignal;
-  /** A verb phrase, such as `list entities`. */
   readonly what: string;
   readonly where?: string;
 }
 
 /**
- * Reads pages until `has_more` is false or enough rows were read. Short and empty pages do not end the list.
- * @returns checked pages; rows are readable until the next request
+ * Reads pages until `has_more` is false or `left` returns 0. Short and empty pages do not end the list.
+ * @returns checked pages; a page's rows are readable until the caller takes the next page
  * @throws Failure `unreachable` after the valid pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
  */
 export async function* readPages(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
   const controller = new AbortController();
-  // The controller's signal replaces the transport's signal.
+  // The controller's signal replaces the transport's signal, which reports interruptions.
   const onInterruption = (): void => controller.abort(options.interruption?.reason);
   options.interruption?.addEventListener("abort", onInterruption, { once: true });
   if (options.interruption?.aborted) onInterruption();
@@ -45,7 +44,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
   if (options.pageToken !== undefined) seen.add(options.pageToken);
   const request = (pageToken: string | undefined, limit: number | undefined): Promise<RawPage> => {
     const page = fetchPage({ pageToken, limit, signal: controller.signal }).then(({ value }) => value);
-    // A caller that stops early ignores this page.
+    // If the caller stops early, nothing awaits this page.
     page.catch(() => {});
     return page;
   };
@@ -57,7 +56,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
       const token = page.nextPageToken;
       const early =
         token !== null && !seen.has(token) && isNextWanted(page, options) ? request(token, options.limit) : undefined;
-      // undici needs two turns to send the request, before the consumer blocks the process.
+      // Lets undici send the request before the consumer blocks the process.
       if (early) for (let turns = 0; turns < 3; turns += 1) await turn();
       yield page;
       release(raw.body);
@@ -71,7 +70,10 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
   }
 }
 
-/** Frees the memory of a page immediately; the garbage collector would keep many pages. No effect in Node 20 or on short buffers. */
+/**
+ * Frees a page's memory immediately, because the garbage collector would keep many pages. No effect in Node 20, or on a
+ * short buffer, which may share memory.
+ */
 function release({ buffer }: Buffer): void {
   if (buffer.byteLength > Buffer.poolSize) (buffer as { transfer?(length: number): unknown }).transfer?.(0);
 }
@@ -88,7 +90,7 @@ function limitFor({ limit, left }: PagesOptions): number | undefined {
   return left && limit !== undefined ? Math.min(limit, left()) : limit;
 }
 
-/** True if the caller wants all rows of the next page. The token after a partly used page would skip rows. */
+/** A partly used page must be requested with a smaller limit: its token would skip rows. */
 function isNextWanted({ rows }: Page, { limit, left }: PagesOptions): boolean {
   return !left || (limit !== undefined && left() - rows.length >= limit);
 }
@@ -102,7 +104,7 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<PagesOptio
   }
 }
 
-/** Omits the repeated token from the message, because it leads to rows that were already printed. */
+/** The message omits the token, because a list that continues with it repeats rows. */
 function repeatedToken(context: Pick<PagesOptions, "what" | "where">, requestId?: string): Failure {
   const { kind, message, details } = broken(
     "the service repeated a page token: the list would never end",
@@ -129,10 +131,10 @@ function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "wh
 
 const maxRecent = 10_000;
 
-/** Finds repeated page tokens: cycles up to 10,000 pages immediately, others by Brent's method. */
+/** Finds repeated tokens: immediately in a cycle of up to 10,000 pages, later in a longer one (Brent's algorithm). */
 export class SeenTokens {
   readonly #recent = new Set<string>();
-  /** The token that later tokens are compared with. It is replaced at each power of two. */
+  /** Later tokens are compared with this one. Replaced after 1, 2, 4, 8, … tokens. */
   #anchor: string | undefined;
   #count = 0;
   #next = 1;

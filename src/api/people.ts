@@ -8,7 +8,7 @@ import { shell, flags } from "../next-step.ts";
 
 export interface PeopleSearch {
   readonly text?: string;
-  /** Parameters that replace `text`, unless they are empty. */
+  /** If not empty, replaces `text`. */
   readonly params?: readonly Pair[];
 }
 

@@ -1,4 +1,4 @@
-// Sends `integ api` requests without a journal entry. Checks path and headers, because each has a credential.
+// Checks the requests of `integ api`, which carry a credential, and sends them.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller, CallRequest } from "./call/caller.ts";
@@ -20,7 +20,7 @@ export interface RawAnswer {
 }
 
 export interface Raw {
-  /** Makes one attempt, and accepts any success status and body. @throws Failure `usage` from `checkRaw` */
+  /** Accepts any 2xx status and any body. @throws Failure `usage` from `checkRaw` */
   send(request: RawRequest): Promise<Attempt<RawAnswer>>;
 }
 
@@ -35,8 +35,8 @@ const headerHints: Readonly<Record<string, Advice>> = {
 
 /**
  * @returns the path's contract
- * @throws Failure `usage` for a path that could be read as another host or path, a header that only integ sets, and a client's
- * creation without an idempotency key
+ * @throws Failure `usage` for an unknown method, a path that could be read as another path, a header that only integ
+ * may set, and a client's creation without an idempotency key
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method)) throw invalidValue("method", method, { hint: `Choose one of ${methods.join(", ")}.` });
@@ -70,7 +70,7 @@ function contractOf(path: string): "v1" | "legacy" {
   const isAmbiguous =
     pathname.includes("//") ||
     pathname.includes("\\") ||
-    // A proxy may decode an encoded dot, slash, backslash, control or percent sign. Other matches are invalid escapes.
+    // A proxy may decode these. The second alternative finds invalid escapes.
     /%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})/i.test(pathname) ||
     pathname.split("/").some((part) => /^\.{1,2}(?:;|$)/.test(part));
   if (isAmbiguous)
@@ -80,7 +80,7 @@ function contractOf(path: string): "v1" | "legacy" {
   return match[1] === "api/v1" ? "legacy" : "v1";
 }
 
-/** True for the path that creates OAuth clients, in any spelling that the service may accept. */
+/** True for any spelling of the path that creates OAuth clients, because the service may accept it. */
 function createsClient(path: string): boolean {
   const pathname = path.split("?", 1)[0]!;
   const plain = pathname.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -7,7 +7,7 @@ export interface Candidate {
   readonly summary?: string;
 }
 
-/** `prefix` is the part of the word that is not completed, such as `--output=`. */
+/** `prefix` is the start of the word that all candidates keep, such as `--output=`. */
 export type Candidates = { readonly prefix: string } & (
   | { readonly kind: "commands" | "options" | "values"; readonly list: readonly Candidate[] }
   | { readonly kind: "files" }
@@ -19,7 +19,7 @@ const nothing: Candidates = { kind: "values", prefix: "", list: [] };
 interface WordContext {
   readonly node: Node;
   readonly argumentCount: number;
-  /** A flag whose value may follow; with `isOptional`, another flag may follow instead. */
+  /** A flag whose value may follow. With `isOptional`, another flag may follow instead. */
   readonly open: { readonly flag: Flag; readonly isOptional: boolean } | undefined;
   /** True after `--`: no flags follow. */
   readonly isPlain: boolean;
@@ -28,7 +28,7 @@ interface WordContext {
   readonly usedFlags: ReadonlySet<string>;
 }
 
-/** `words` are the words before the cursor, without the program's name. */
+/** @param words the words before the cursor, without the program's name */
 export function candidatesAt(tree: Tree, words: readonly string[], current: string): Candidates {
   const context = contextAfter(tree, words);
   const { node, open, isPlain, isHelp } = context;
@@ -88,7 +88,7 @@ function takesMany({ value }: Flag): boolean {
   return value !== undefined && (value.repeatable || !value.required);
 }
 
-/** Lists aliases instead of names if only an alias begins with the current word. */
+/** Lists aliases instead of names if only an alias starts with the current word. */
 function commandsOf(node: Node, current: string, more: readonly Candidate[] = []): Candidates {
   const names = [...node.nodes.map(({ path, summary }) => ({ text: path.at(-1)!, summary })), ...more];
   const aliases = node.nodes.flatMap((child) => child.aliases.map((text) => ({ text, summary: child.summary })));
@@ -122,7 +122,7 @@ function valuesOf(value: Value | undefined, { node, current, prefix = "" }: Valu
   return { kind: "values", prefix, list: words.map((text) => ({ text })) };
 }
 
-/** Each candidate contains the typed list, because shells complete whole words. */
+/** Each candidate contains the fields before it, because shells complete whole words. */
 function fieldsOf({ fields = [] }: Node, current: string): Candidate[] {
   const before = current.slice(0, current.lastIndexOf(",") + 1);
   const typed = before.split(",");

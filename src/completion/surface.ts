@@ -10,7 +10,7 @@ export interface Variable {
 
 export interface ExitCode {
   readonly code: number;
-  /** Success has no kind. */
+  /** Null for exit code 0. */
   readonly kind: string | null;
   readonly when: string;
 }
@@ -29,7 +29,6 @@ export function usageOf(node: Node): string {
   return ["integ", ...node.path, ...below, "[options]", ...values].join(" ");
 }
 
-/** Returns a text such as `<id>` or `[id...]`. */
 export function placeholder({ name, required, repeatable }: Value): string {
   const text = `${name}${repeatable ? "..." : ""}`;
   return required ? `<${text}>` : `[${text}]`;

@@ -1,4 +1,4 @@
-// Converts commander's commands to plain data: commands, aliases, arguments, flags, and the completion of values.
+// Converts commander's commands to plain data, for completion and documents.
 import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
@@ -56,7 +56,6 @@ export interface Flag {
   readonly long: string;
   readonly summary: string;
   readonly value?: Value;
-  /** True if the command refuses to run without the flag. */
   readonly mandatory: boolean;
   readonly standard?: string;
 }
@@ -87,7 +86,6 @@ export interface Tree {
 
 const help: Flag = { short: "-h", long: "--help", summary: "Show help", mandatory: false };
 
-/** Omits hidden commands and flags. `root` must have all options declared; `notesOf` returns undefined for a noun. */
 export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand) => Notes | undefined): Tree {
   const globalNames = new Set(root.options.map(({ long }) => long).filter((long) => long !== "--version"));
   const globals = root.options.filter(({ long, hidden }) => globalNames.has(long) && !hidden);

@@ -1,9 +1,7 @@
-// Completes values with words, files or names from this machine. A flag or argument with `.choices()` accepts only its
-// choices. For others, the word in angle brackets selects the completion, because it has the same meaning in every
-// command; a test fails for unknown words.
+// Selects the completion of a value: its `.choices()`, else an entry of `byPlace`, else of `byName`. A test fails for a
+// name that has none.
 import { flags } from "../next-step.ts";
 
-/** Names that `integ __complete` reads from this machine. */
 const liveNames = ["profiles", "entries", "unfinished", "claimable", "clients", "keys", "accounts", "items"] as const;
 export type LiveNames = (typeof liveNames)[number];
 
@@ -25,7 +23,7 @@ const files: Completion = { kind: "files" };
 const live = (names: LiveNames): Completion => ({ kind: "live", names });
 const examples = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
-/** Values that this machine cannot list. */
+/** Names without a completion, because this machine does not know their values. */
 const unknowable =
   "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status text time token url uuid when";
 
@@ -42,7 +40,6 @@ export const byName: Readonly<Record<string, Completion>> = {
   store: examples("vault:", "github:", "k8s:", "keychain:"),
   "a,b.c": { kind: "fields" },
   method: examples("GET", "POST", "PUT", "PATCH", "DELETE"),
-  // integ supports this contract version (§9 rule 1).
   date: examples("2026-07-01"),
   ...Object.fromEntries(unknowable.split(" ").map((name) => [name, nothing])),
 };
@@ -72,7 +69,6 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   [`apply ${flags.only}`]: live("items"),
   [`oauth-clients rotate ${flags.name}`]: live("items"),
   [`keys rotate ${flags.name}`]: live("items"),
-  // §2.4 names these scopes.
   [`keys create ${flags.scope}`]: examples("*", "push-ingest:*"),
   [`keys rotate ${flags.scope}`]: examples("*", "push-ingest:*"),
   // These paths have no id (§4.3 to §4.5).

@@ -14,17 +14,15 @@ import { AccessKeyCreation, AccessKeyRotation, SecretExchange, isEmptyBody, read
 import { serviceEmail } from "./seed.ts";
 import { type AccessKeyRecord, byId } from "./state.ts";
 
-// Handles the access keys of the legacy contract.
-// @assumed everything except the creation's request and response (§4.4 "not shown"); a rotated key stays active, and a
-// revoked key stays revoked (§3.2 "not shown")
+// @assumed everything about access keys except the creation's request and response (§4.4 "not shown"); a rotated key
+// stays active, and a revoked key stays revoked (§3.2 "not shown")
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const noStore = { "Cache-Control": "no-store" };
 
 /**
- * Requires the organization header and a key with full access: a key for push data ingestion may do nothing else (§5.3
- * rule 3).
- * @assumed all legacy operations require the header, which §4.4 names for creation only
+ * A key for push data ingestion may do nothing else (§5.3 rule 3).
+ * @assumed all legacy operations require the organization header, which §4.4 names for creation only
  */
 export function requireAccess(call: Call, caller: LegacyCaller): void {
   const id = headerOf(call, "x-organization-id");
@@ -36,7 +34,6 @@ export function requireAccess(call: Call, caller: LegacyCaller): void {
     throw new Problem(403, "permission_denied", "The access key is for push data ingestion only.");
 }
 
-/** The fields of §2.4 in their order, without `secret`. */
 function resourceOf(key: AccessKeyRecord): Record<string, unknown> {
   const timeOrNull = (time: number | null) => (time === null ? null : timestamp(time));
   return {

@@ -1,16 +1,16 @@
 import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Effects of a fault inside the service; the fault's other effects apply to the connection. */
+/** Effects of a fault on the service. A fault's other effects change the response or the connection. */
 export interface ServiceEffects {
-  /** The creation stays pending for so many inspections. */
+  /** The creation stays pending for this many inspections. */
   readonly pending?: number;
   /** `withheld`: the completing response has no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
-  /** What a faulty response leaves: nothing, the full effect, a used key without a client, or a creation that stays pending. */
+  /** What a faulty response leaves: nothing, the full effect, a used key without a client, or a pending creation. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
-  /** A pending client has its client id. */
+  /** `early`: a pending client already has its client id. */
   readonly clientId?: "early";
-  /** Of tokens, in milliseconds. */
+  /** Of issued tokens, in milliseconds. */
   readonly lifetime?: number;
   readonly rows?: "repeated" | "changed";
   /** Remote cleanup after a revocation: confirmed after this many milliseconds, or only by a control request. */
@@ -33,14 +33,14 @@ export interface Call {
   readonly effects: ServiceEffects;
 }
 
-/** The caller of a `/v1` request with its current permissions (§5.1 rule 5, §5.2 rule 4). */
+/** Each request reads the permissions again (§5.1 rule 5, §5.2 rule 4). */
 export interface V1Caller {
   readonly account: ServiceAccount;
   readonly permissions: ReadonlySet<string>;
   readonly version: string;
 }
 
-/** False for a service account of another organization, about which the service responds with 404 (§7). */
+/** If false, the service responds with 404 (§7): the account is unknown, or of another organization. */
 export function isOwn(call: Pick<Call, "here">, given: { caller: V1Caller; id: string }): boolean {
   const account = byId(call.here.serviceAccounts, given.id);
   return account !== undefined && account.organizationId === given.caller.account.organizationId;
@@ -50,7 +50,7 @@ export interface LegacyCaller {
   readonly accessKey: AccessKeyRecord;
 }
 
-/** A thrown refusal rolls back the changes; a returned one keeps them. */
+/** The service discards the changes of a handler that throws a `Problem`, and keeps those of one that returns it. */
 export type Handler<Caller> = (call: Call, caller: Caller) => Answer | Problem | Promise<Answer>;
 
 export function headerOf(call: Pick<Call, "headers">, name: string): string | undefined {
@@ -75,10 +75,7 @@ export interface Answer {
 /** `{docs_url}` of §7, on a host that does not exist. */
 const docsUrl = "https://docs.sandbox.invalid";
 
-/**
- * Titles by code. The document defines `invalid_request` and `idempotency_key_reuse`.
- * @assumed all other codes (§7 "not shown beyond status")
- */
+/** @assumed all codes except `invalid_request` and `idempotency_key_reuse` (§7 "not shown beyond status") */
 const titles = {
   invalid_request: "Invalid request",
   idempotency_key_reuse: "Idempotency key reused",

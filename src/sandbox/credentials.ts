@@ -2,7 +2,7 @@ import { createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto";
 import { type Call, type LegacyCaller, Problem, type V1Caller, headerOf, invalidRequest } from "./call.ts";
 import { type ApiKey, byId, type OAuthClientRecord, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** For several names: filling 4096 bytes takes hardly longer than 16. */
+/** Random bytes for several names: a call costs about the same for 16 and 4096 bytes. */
 const unused = Buffer.alloc(4096);
 let usedUpTo = unused.length;
 
@@ -16,7 +16,7 @@ export function randomName(prefix: string): string {
   return prefix + digits;
 }
 
-/** The only stored form of a secret. */
+/** The state keeps secrets as hashes, except the seeded ones. */
 export function hashOf(secret: string): string {
   return hash("sha256", secret, "hex");
 }
@@ -25,13 +25,12 @@ function signature(key: string, text: string): Buffer {
   return createHmac("sha256", key).update(text).digest().subarray(0, 18);
 }
 
-/** An opaque token of two base64url parts. `binding` is signed but not included: `unseal` needs it. */
+/** An opaque token of two base64url parts. `binding` is signed but not included: `unseal` needs the same. */
 export function seal(key: string, sealed: { text: string; binding: string }): string {
   const mac = signature(key, `${sealed.binding}\n${sealed.text}`);
   return `${Buffer.from(sealed.text).toString("base64url")}.${mac.toString("base64url")}`;
 }
 
-/** @returns the text that `seal` signed with this key and binding, or undefined */
 export function unseal(key: string, sealed: { token: string; binding: string }): string | undefined {
   const parts = sealed.token.split(".");
   if (parts.length !== 2) return undefined;
@@ -39,7 +38,7 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
   const given = Buffer.from(parts[1]!, "base64url");
   const expected = signature(key, `${sealed.binding}\n${text}`);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-  // Only the issued one of several texts for the same bytes.
+  // Several base64url texts stand for the same bytes. Only the issued one is valid.
   return seal(key, { text, binding: sealed.binding }) === sealed.token ? text : undefined;
 }
 
@@ -102,9 +101,8 @@ function byApiKey(call: Call, pair: { user: string; password: string }): Authent
 }
 
 /**
- * Accepts an access key as an API key of `/v1`.
- * @assumed §5.1 does not define API keys: an access key's secret is one, with the rights of the
- * account `sa_<region>_admin`
+ * @assumed §5.1 does not define API keys: an access key's secret is one, with the rights of the account
+ * `sa_<region>_admin`
  */
 function accessKeyOf(call: Call, hash: string): Omit<ApiKey, "id" | "keyHash"> | undefined {
   const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);
@@ -120,7 +118,6 @@ interface OAuthTokenFacts {
   readonly expires: number;
 }
 
-/** The token contains the client, its scopes and an expiry. Each request also checks the client's current state. */
 export function oauthToken(
   here: RegionState,
   issued: { client: OAuthClientRecord; scopes: string[]; now: number; seconds: number },
@@ -151,7 +148,6 @@ function byOAuthToken(call: Call, token: string | undefined): Authenticated {
   return { account, permissions: limitedTo(account.permissions, facts.scopes) };
 }
 
-/** The header `Service-Version` overrides the version of the service account (§9 rule 1). */
 function contractVersion(call: Call, account: ServiceAccount): string {
   const pinned = headerOf(call, "service-version");
   if (pinned === undefined) return account.assignedVersion;
@@ -182,7 +178,6 @@ interface LegacyTokenFacts {
   readonly expires: number;
 }
 
-/** A token ends with its key's expiry, revocation or rotation. */
 export function legacyToken(
   here: RegionState,
   issued: { id: string; generation: number; now: number; seconds?: number },

@@ -88,7 +88,6 @@ export async function deliver(
   response.end(body);
 }
 
-/** Texts with an effect in a terminal, a spreadsheet or a log. */
 const hostileTexts = [
   "\u001b[31mred\u001b[0m\u001b[2J",
   "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007",
@@ -184,13 +183,13 @@ function* enormous(): Generator<Buffer | string> {
   yield '"]}';
 }
 
-/** Repeats a member: a megabyte expands to more than a gigabyte. */
+/** Repeats a member: about a megabyte expands to more than a gigabyte. */
 function gzipBomb(): Buffer[] {
   const member = gzipSync(Buffer.alloc(16 * mebibyte, " "));
   return Array.from({ length: 80 }, () => member);
 }
 
-/** Complete HTTP; `truncated` cuts only the JSON. */
+/** Each body is complete HTTP; `truncated` cuts only the JSON. */
 function malformedBody(kind: NonNullable<FaultEffects["body"]>, good: string): MalformedBody {
   const json = { "Content-Type": "application/json" };
   const bodies: Record<typeof kind, () => MalformedBody> = {

@@ -10,7 +10,7 @@ export interface Addresses {
   readonly eu: string | null;
 }
 
-/** Signed by another key with full access if the seeded key does not work. */
+/** If the seeded key is unusable, the token belongs to another key with full access. */
 function accessToken(here: RegionState, now: number): string {
   const isUsable = (key: AccessKeyRecord) =>
     key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);
@@ -31,18 +31,18 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     issuer: address,
     audience: audienceOf(region),
     access_token_endpoint: at(accessTokenPath),
-    /** Its clients may have every permission. */
+    /** Has all known permissions. */
     service_account_id: `sa_${region}_automation`,
-    /** Owns the API keys, except `other_…`. */
+    /** Owns the API keys, except those named `other_`. */
     caller_service_account_id: `sa_${region}_admin`,
     /** Has only `entity:read`. */
     poor_service_account_id: `sa_${region}_poor`,
     api_key: seeded.apiKey,
-    /** The same service account's second key, as after a rotation. */
+    /** A second key of the same service account, as during a rotation. */
     second_api_key: seeded.secondApiKey,
-    /** Of `service_account_id`: another management principal. */
+    /** A key of `service_account_id`, which is another management principal. */
     other_account_api_key: seeded.otherAccountApiKey,
-    /** In the same region. Each organization gets 404 for the other's resources. */
+    /** Another organization in the same region. Each gets 404 for the other's resources. */
     other_organization_id: elsewhere.organizationId!,
     other_organization_service_account_id: elsewhere.id,
     other_organization_api_key: seeded.otherOrganizationApiKey,

@@ -5,14 +5,13 @@ import { organizationOf, type Region } from "./state.ts";
 
 const membersCap = 50;
 
-/** Members by the name at the end of a cohort's id, limited to the number of people. */
+/** The number of members by the last word of the cohort's id; never more than there are people. */
 const cohortSizes = new Map(Object.entries({ large: 137, fifty: 50, pair: 2, empty: 0, huge: 1_203 }));
 
 export function cohortIds(region: Region): string[] {
   return [...cohortSizes.keys()].map((name) => `cohort_${region}_${name}`);
 }
 
-/** The second organization has fewer and different people. */
 export function populationOf(call: Pick<Call, "region" | "settings">, caller?: V1Caller): Population {
   const { entities, seed } = call.settings;
   if (caller?.account.organizationId === undefined) return { region: call.region, size: entities, seed };
@@ -66,11 +65,11 @@ const defaultLimit = 25;
 const greatestLimit = 500;
 
 interface Rows {
-  /** The list with its filters; page tokens are bound to it. */
+  /** The list and its filters, to which page tokens are bound. */
   readonly filters: string;
   readonly total: number;
   readonly slice: (start: number, end: number) => string[];
-  /** Maximum rows whatever the `limit`; 50 for cohort members (§8). */
+  /** Maximum rows whatever the `limit`: 50 for cohort members (§8). */
   readonly cap?: number;
 }
 
@@ -83,7 +82,6 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** A page token is bound to its organization, service account, contract version and filters (§4.3 rule 2). */
 function bindingOf(call: Call, given: { caller: V1Caller; rows: Rows }): string {
   const { caller, rows } = given;
   return JSON.stringify([

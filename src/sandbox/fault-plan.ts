@@ -22,7 +22,7 @@ export interface FaultTarget {
   readonly now: number;
 }
 
-/** Combines matching faults; the first wins a conflict. */
+/** Combines the effects of matching faults. In a conflict, the first fault wins. */
 export class FaultPlan {
   readonly #random: () => number;
   #active: ActiveFault[];
@@ -44,7 +44,7 @@ export class FaultPlan {
     return this.#active.map(({ fault, seen, met }) => ({ fault: fault.spec, seen, met }));
   }
 
-  /** Also counts the request, for `times`, `after` and `rate`. */
+  /** Counts the request for `times`, `after` and `rate`, too. */
   applyTo(request: FaultTarget): FaultEffects {
     const effects: FaultEffects = {};
     for (const one of this.#active) {

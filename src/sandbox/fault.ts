@@ -35,7 +35,7 @@ function cut(text: string): { of: "body" | "wire"; bytes: number } | undefined {
   return match ? { of: match[1] ? "wire" : "body", bytes: Number(match[2]) } : undefined;
 }
 
-/** `5/1s`: a bucket of five that refills in a second. */
+/** `5/1s`: a burst of five requests, then five per second. */
 function rate(text: string): { capacity: number; perSecond: number } | undefined {
   const [count, per] = text.split("/");
   const capacity = whole(1, 1_000_000)(count!);
@@ -47,7 +47,6 @@ function cleanup(text: string): number | "open" | undefined {
   return text === "open" ? "open" : duration(text);
 }
 
-/** Additions are not drift (§9 rule 3); `no-` and `other-` are. */
 export const documentChanges = [
   "extra-field",
   "extra-operation",
@@ -59,7 +58,6 @@ export const documentChanges = [
   "other-version",
 ] as const;
 
-/** In the order of the documentation. */
 export const faultKeys = {
   times: { read: whole(1, 1_000_000_000), grammar: "<n>", meaning: "affects only the first n requests" },
   after: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "lets the first n matching requests pass" },
@@ -191,7 +189,6 @@ function escaped(text: string): string {
   return text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** True if a route matches the pattern, in which `*` is any text. */
 function isServed(pattern: string): boolean {
   const parts = pattern.split(/(\*+|\/)/).map((part) => {
     if (part === "" || part === "/") return part;
@@ -221,7 +218,6 @@ function effectsOf(words: readonly string[], spec: string): FaultEffects {
 
 const whenKeys = new Set<string>(["times", "after", "probability"]);
 
-/** @throws Error `bad_fault` with the valid values */
 export function parseFault(spec: string): Fault {
   const [method, glob, ...rest] = splitSpec(spec);
   const methods = methodsOf(method, spec);

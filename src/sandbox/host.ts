@@ -12,22 +12,22 @@ import type { Store } from "./store.ts";
 import { tokenPath } from "./token-endpoint.ts";
 
 const maxBodyBytes = 1_048_576;
-/** Of a body that is too large, the host reads at most this many bytes. */
+/** The host does not read more than this, even to discard it. */
 const maxReadBytes = 64 * maxBodyBytes;
 const maxLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
 
-/** Published before each response of the service, not of a control address: `{ request, response, faults }`. */
+/** Published before each response of the service as `{ request, response, faults }`, but not for a control address. */
 const answers = channel("integ:sandbox:answer");
 
 export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
-  /** With `authorization_sha256` instead of Authorization's value. */
+  /** Without Authorization, of which only the hash is logged. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly authorization_sha256: string | null;
-  /** Null for token exchanges. */
+  /** Null for token exchanges, whose bodies contain secrets. */
   readonly body: string | null;
   readonly body_sha256: string;
   readonly idempotency_key: string | null;
@@ -70,7 +70,6 @@ export class Host {
     this.#service = new Service(settings);
   }
 
-  /** An error becomes a response, or closes the connection if one has started. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const path = (request.url ?? "/").split("?")[0]!;
@@ -162,7 +161,7 @@ export class Host {
   }
 
   #logLine(logged: LoggedRequest, note: string): void {
-    // A terminal may show the line.
+    // Escaped, because a terminal may show the line.
     const path = JSON.stringify(logged.path).slice(1, -1);
     this.#log?.(
       `${this.region} ${logged.method} ${path} ${logged.status ?? "-"} ${logged.request_id}${note && ` (${note})`}`,
@@ -202,7 +201,7 @@ function faultAnswer(effects: FaultEffects, given: { requestId: string; now: num
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
-/** Discards the rest of a body that is too large, so that the client reads the response. */
+/** Reads and discards the rest of a body that is too large, so that the client gets the response. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | Problem> {
   const { "content-length": length, "transfer-encoding": encoding } = request.headers;
   if (length === undefined && encoding === undefined) return Buffer.alloc(0);

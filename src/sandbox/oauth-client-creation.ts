@@ -4,7 +4,6 @@ import { clientAnswer, complete, inspect, management, requireOAuth } from "./oau
 import { OAuthClientCreation, readBody } from "./request-bodies.ts";
 import { byId, type OAuthClientRecord, type Receipt, usedSlots } from "./state.ts";
 
-/** Per service account (§8). */
 const maxClients = 20;
 
 type Identity = Omit<Receipt, "oauthClientId">;
@@ -47,7 +46,6 @@ function conflict(detail: string, param?: string): Problem {
 }
 
 /**
- * Refuses scopes that the target account may not have, and an account without a free slot.
  * @assumed an unknown target is 404 (§7 "resource not owned by the caller"); no account has a permission for a scope
  * that §5.1 rule 6 does not show
  */
@@ -91,7 +89,6 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
 }
 
 /**
- * Responds with 201, also for a recovered receipt (§4.2).
  * @assumed which refusals reserve the key (§3.1 names a creation that failed before provider work began, §4.2 names
  * none): only those because of the target account, not those of a malformed or forbidden request
  */
@@ -116,7 +113,7 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer | Proble
   const refusal = refusalOfTarget(call, { caller, identity });
   if (refusal !== undefined) return refusal;
   if (call.effects.effect === "abandoned") {
-    // An abandoned creation (§3.1) uses no slot and keeps its key reserved.
+    // §3.1: the abandoned creation uses no slot and keeps its key reserved.
     return { status: 503 };
   }
   const creation = make(call, identity);

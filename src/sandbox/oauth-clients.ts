@@ -5,7 +5,7 @@ import { byId, type OAuthClientRecord, type Region } from "./state.ts";
 export const management = "service_account:manage";
 const noStore = { "Cache-Control": "no-store" };
 
-/** Without OAuth access, OAuth clients are 404 (§4.2 rule 5, §7). */
+/** Without OAuth access, the service responds with 404 (§4.2 rule 5, §7). */
 export function requireOAuth(call: Call): void {
   if (!call.here.oauthEnabled) throw notFound("OAuth access is not enabled for this organization.");
 }
@@ -35,7 +35,8 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 }
 
 /**
- * A pending client counts its inspections down, and completes at the first inspection after zero.
+ * Each inspection counts down. After zero, the next inspection, or only the next replayed creation, completes the
+ * client.
  * @returns the secret if a replayed creation completes the client (§2.3), else null
  * @assumed what completes a pending creation (§3.1 "not shown"); if the client completes by itself, its secret is lost
  */
@@ -68,7 +69,7 @@ export function retrievalChanges(call: Call): boolean {
   return (byId(call.here.oauthClients, call.parts.id)?.pending ?? null) !== null;
 }
 
-/** GET /v1/oauth_clients/{id} @assumed retrieval needs `service_account:manage` (§4.2 names it for creation) */
+/** @assumed retrieval needs `service_account:manage` (§4.2 names it for creation) */
 export function getOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);
   requirePermission(caller, management);

@@ -15,7 +15,7 @@ import {
 // @assumed parameters and responses of both operations, fields of a person and a membership (§4.4, §2.5 "not shown")
 
 const maxFound = 50;
-/** People to check before other requests get a turn. */
+/** The search lets other requests run after this many entities. */
 const stride = 20_000;
 
 function personAt(population: Population, index: number): Record<string, string> {

@@ -25,11 +25,10 @@ const familyNames = (
 
 const firstMoment = Date.UTC(2024, 0, 1);
 const dayMs = 86_400_000;
-/** Interval between the creation times of entities; shorter if the times would span more than two years. */
+/** Interval between the creation times of entities; shorter if they would span more than two years. */
 const usualIntervalMs = 37_003;
 const longestMs = 2 * 365 * dayMs;
 
-/** Each region's organization has different people. */
 function seedOf(population: Population, use: number): number {
   return population.seed + use + (population.region === "eu" ? 1_000 : 0);
 }
@@ -62,7 +61,6 @@ export function displayNameAt(population: Population, index: number): string {
   return typeAt(index) === "person" ? `${givenNames[h % givenNames.length]} ${family}` : `${family} & Partners`;
 }
 
-/** The letters of an email address. */
 function plain(name: string): string {
   return name
     .toLowerCase()
@@ -90,7 +88,7 @@ export function createdAt(population: Population, index: number): number {
   return firstMoment + index * intervalMs + (mix(seedOf(population, 1), index) % intervalMs);
 }
 
-/** §2.2 in order, as JSON. Names need no escaping. */
+/** §2.2, as JSON. Names contain no character that JSON escapes. */
 export function entityText(population: Population, index: number): string {
   const created = createdAt(population, index);
   const updated = created + (mix(seedOf(population, 2), index) % (90 * dayMs));

@@ -1,13 +1,12 @@
 import * as z from "zod/mini";
 import { type Call, Problem, headerOf, invalidRequest } from "./call.ts";
 
-/** Limits of §8. */
 const maxScopes = 100;
 const maxScopeCharacters = 4096;
-/** A scope token of RFC 6749 §3.3. `*` is excluded, because scopes have no wildcards (§4.2). */
+/** §4.2 allows no wildcards, so this is a scope of RFC 6749 §3.3 without `*`. */
 const explicitScope = /^[\x21\x23-\x29\x2B-\x5B\x5D-\x7E]+$/;
 
-/** Body of POST /v1/oauth_clients (§4.2). @assumed the combined length excludes separators (§8 does not say) */
+/** @assumed the combined length excludes separators (§8 does not say) */
 export const OAuthClientCreation = z.strictObject({
   service_account_id: z.string().check(z.minLength(1)),
   scopes: z
@@ -22,7 +21,6 @@ export const OAuthClientCreation = z.strictObject({
 });
 
 /**
- * Body of POST /access-keys (§2.4).
  * @assumed the service refuses a time without seconds or offset, an empty list of scopes and more than two scopes (§4.4
  * shows no refusal); milliseconds are optional, and a repeated scope counts once
  */
@@ -33,10 +31,10 @@ export const AccessKeyCreation = z.strictObject({
   scopes: z.optional(z.array(z.enum(["*", "push-ingest:*"])).check(z.minLength(1), z.maxLength(2))),
 });
 
-/** Body of POST /access-keys/{id}/rotate. @assumed empty, or an empty object (§4.4 "not shown") */
+/** @assumed the body is empty, or an empty object (§4.4 "not shown") */
 export const AccessKeyRotation = z.strictObject({});
 
-/** Body of the exchange of a key's secret for a bearer token. @assumed the whole body (§5.3 rule 2 "not shown") */
+/** @assumed the whole body (§5.3 rule 2 "not shown") */
 export const SecretExchange = z.strictObject({ secret: z.string().check(z.minLength(1), z.maxLength(1024)) });
 
 export function mediaTypeOf(call: Call): string {

@@ -12,13 +12,13 @@ import { Store } from "./store.ts";
 export interface SandboxSettings {
   /** For the state file; created with mode 0700. */
   stateDir: string;
-  /** Of each organization, 0 to 100,000,000; default: the stored number, else 120. */
+  /** Entities of each region's main organization, 0 to 100,000,000; default: the stored number, else 120. */
   entities?: number;
-  /** Of the population and of random faults; default: the stored seed, else 1. */
+  /** For the population and random faults; default: the stored seed, else 1. */
   seed?: number;
-  /** Of both hosts, as for `parseFault`. */
+  /** For both hosts, in the syntax of `parseFault`. */
   faults?: string[];
-  /** Loopback ports; by default or for 0, any free port. */
+  /** On loopback; default and 0: any free port. */
   portUs?: number;
   portEu?: number;
   log?: (line: string) => void;
@@ -55,9 +55,8 @@ function checkStoredSettings(settings: SandboxSettings, state: State): void {
 }
 
 export interface RunningSandbox {
-  /** As `sandbox start -o json` prints it, with a new legacy bearer token. */
+  /** The document of `sandbox start -o json`, with a new legacy bearer token. */
   describe(): SandboxDescription;
-  /** Drops open connections. */
   close(): Promise<void>;
 }
 
@@ -79,7 +78,7 @@ function listen(host: Host, port: number): Promise<Server> {
   });
 }
 
-/** The raw response to a request that is not HTTP. */
+/** The raw bytes of the response to a request that is not HTTP. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
   const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);
@@ -143,7 +142,7 @@ function addressesOf(hosts: { us: Host; eu: Host }): Addresses {
   return { us: hosts.us.baseUrl, eu: hosts.eu.baseUrl };
 }
 
-/** The stored sandbox without addresses. Creates a missing state. */
+/** Without addresses. Creates a missing state. */
 export async function describeSandbox(stateDir: string): Promise<SandboxDescription> {
   const store = new Store(stateDir, () => newState({ now: Date.now() }));
   return describe(await store.current(), { addresses: { us: null, eu: null }, now: Date.now() });

@@ -10,9 +10,8 @@ import {
 
 const defaultEntities = 120;
 const defaultSeed = 1;
-/** The supported contract version (§9 rule 1). */
 const publishedVersion = "2026-07-01";
-/** Permissions that the document names (§5.1 rule 5). */
+/** The permissions that §5.1 rule 5 names. */
 const knownPermissions = ["service_account:manage", "organization:read", "entity:read"] as const;
 
 const organizationIds = {
@@ -33,7 +32,7 @@ export interface NewWorld {
   readonly seed?: number;
 }
 
-/** Ids that users type are readable and constant; secrets are random. */
+/** Ids that users type are readable and constant. */
 export function newState(world: NewWorld): State {
   return {
     settings: { entities: world.entities ?? defaultEntities, seed: world.seed ?? defaultSeed },
@@ -103,7 +102,6 @@ function apiKeys(region: Region, given: { seeded: SeededCredentials; now: number
   ];
 }
 
-/** `keys audit` reports `forgotten`, `idle`, `expired` and `ending`. */
 function accessKeys(region: Region, given: { secret: string; now: number }): AccessKeyRecord[] {
   const { now } = given;
   const key = (name: string, changes: Partial<AccessKeyRecord>): AccessKeyRecord => ({
@@ -132,7 +130,7 @@ function accessKeys(region: Region, given: { secret: string; now: number }): Acc
   ];
 }
 
-/** For keys without a user, because §2.4 requires `boundEmail`. */
+/** For keys without a user: §2.4 requires `boundEmail`. */
 export function serviceEmail(region: Region): string {
   return `integrations@${region}.sandbox.example`;
 }

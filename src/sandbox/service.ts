@@ -43,7 +43,6 @@ export class Service {
     this.#settings = settings;
   }
 
-  /** Refusals and bugs become error objects (§7). */
   async answer(request: ServiceRequest): Promise<Answer> {
     try {
       return await this.#handle(request);
@@ -68,7 +67,7 @@ export class Service {
     return answer instanceof Problem ? problemAnswer(answer, request.requestId) : answer;
   }
 
-  /** Checks credential, rate and query with the operation, in one state. */
+  /** Authenticates and runs the operation on the same state, so that no change comes between. */
   async #prepared(route: Route): Promise<(call: Call) => ReturnType<Handler<never>>> {
     const steps = <Caller>(authenticate: (call: Call) => Caller, handler: Handler<Caller>) => {
       return (call: Call) => {

@@ -6,15 +6,15 @@ type ClientStatus = (typeof clientStatuses)[number];
 
 export interface ServiceAccount {
   readonly id: string;
-  /** Default: the region's. */
+  /** Default: the region's organization. */
   readonly organizationId?: string;
   status: "active" | "disabled";
   permissions: string[];
-  /** For requests without `Service-Version` (§9 rule 1). */
+  /** The version for requests without `Service-Version` (§9 rule 1). */
   assignedVersion: string;
 }
 
-/** A management credential for HTTP Basic (§5.1). Null `scopes` mean all permissions of its service account. */
+/** Sent with HTTP Basic (§5.1). With null `scopes`, the key has all permissions of its account. */
 export interface ApiKey {
   readonly id: string;
   readonly keyHash: string;
@@ -32,20 +32,20 @@ export interface OAuthClientRecord {
   clientId: string | null;
   secretHash: string | null;
   status: ClientStatus;
-  /** How a pending creation completes; null if the client is not pending, or stays pending. */
+  /** How a pending client completes; null if it is not pending, or if only a control request completes it. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
-  /** When the cleanup is confirmed, ms since 1970; `open`: by a control request; null before the revocation. */
+  /** When remote cleanup is confirmed, in ms since 1970; `open`: when a control request confirms it. */
   cleanup: number | "open" | null;
 }
 
-/** The request that belongs to an idempotency key (§4.2 rule 2). */
+/** The idempotency key and the request that used it (§4.2 rule 2). */
 export interface Receipt {
   readonly idempotencyKey: string;
   readonly serviceAccountId: string;
   readonly scopes: string[];
   readonly managementPrincipal: string;
   readonly version: string;
-  /** Null for an abandoned creation (§3.1). */
+  /** Null if the request created no client (§3.1). */
   oauthClientId: string | null;
 }
 
@@ -74,14 +74,14 @@ export interface SeededCredentials {
   readonly expiredApiKey: string;
   readonly accessKeyId: string;
   accessKeySecret: string;
-  /** A key of the service account `sa_<region>_automation`, which is another management principal. */
+  /** A key of `sa_<region>_automation`, which is another management principal. */
   readonly otherAccountApiKey: string;
   readonly otherOrganizationApiKey: string;
 }
 
 export interface RegionState {
   readonly organizationId: string;
-  /** Signs page tokens and access tokens, which are invalid in the other region. */
+  /** Signs page tokens and access tokens, so they are invalid in the other region. */
   readonly signingKey: string;
   readonly controlToken: string;
   readonly seeded: SeededCredentials;
@@ -95,7 +95,7 @@ export interface RegionState {
 
 export interface State {
   readonly settings: { readonly entities: number; readonly seed: number };
-  /** Values of `Service-Version`, the published one first. */
+  /** Valid values of `Service-Version`; the first is the current one. */
   readonly contractVersions: string[];
   readonly us: RegionState;
   readonly eu: RegionState;
@@ -112,7 +112,7 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
   return account.organizationId ?? here.organizationId;
 }
 
-/** §3.1 "Slot accounting". */
+/** The slot accounting of §3.1. */
 export function usedSlots(here: RegionState, given: { serviceAccountId: string; now: number }): number {
   const { serviceAccountId, now } = given;
   return here.oauthClients.filter(

@@ -1,4 +1,4 @@
-// Keeps the state in a JSON file with a checksum. Changes replace the file under a lock; readers need none.
+// Keeps the state in a JSON file with a checksum. Changes replace the file under a lock; readers need no lock.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { replaceFile } from "../disk/atomic-write.ts";
@@ -8,7 +8,7 @@ import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
-/** The new file during a change. A process that is killed leaves the file behind. */
+/** A process that is killed during a change leaves this file behind. */
 const temporaryName = "sandbox.json.new";
 const tail = "}\n";
 
@@ -47,7 +47,6 @@ function refuseFolder(path: string): void {
     });
 }
 
-/** @throws Error that names the holder if the lock is not released in time */
 async function withLock<T>(path: string, work: () => T): Promise<T> {
   const lockPath = `${path}.lock`;
   const lock = await waitForLock(lockPath, {
@@ -63,7 +62,6 @@ async function withLock<T>(path: string, work: () => T): Promise<T> {
   }
 }
 
-/** One state for all processes. Folder 0700, file 0600. */
 export class Store {
   readonly #path: string;
   readonly #createState: () => State;
@@ -76,12 +74,12 @@ export class Store {
     this.#createState = createState;
   }
 
-  /** Read the state before the next `await`, and never change it. */
+  /** Callers must read the state before their next `await`, and must not change it. */
   async current(): Promise<State> {
     return this.#read() ?? (await this.change((state) => state));
   }
 
-  /** After `current()`. @returns the current state, or the last one if the file was removed */
+  /** Requires an earlier call of `current`. Returns the last known state if the file was removed. */
   latest(): State {
     return this.#read() ?? this.#cached!.state;
   }
@@ -98,7 +96,7 @@ export class Store {
     const state = before === undefined ? this.#createState() : stateIn(before, this.#path);
     const result = work(state);
     const text = fileTextOf(state);
-    // Not synced: the sandbox may lose its last changes in a power cut.
+    // Not synced: a power cut may lose the last changes.
     if (text !== before)
       replaceFile(this.#path, text, { durable: "none", temporary: this.#path.replace(fileName, temporaryName) });
     this.#cached = { text, state };
@@ -119,7 +117,7 @@ export class Store {
   }
 }
 
-/** A running server then creates a new state. */
+/** A running server creates a new state at the next request. */
 export async function removeState(stateDir: string): Promise<void> {
   makeFolders(stateDir, { synced: false });
   const path = `${stateDir}/${fileName}`;

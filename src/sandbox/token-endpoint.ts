@@ -7,7 +7,6 @@ import { mediaTypeOf } from "./request-bodies.ts";
 // @assumed the whole exchange (§5.2 rule 7 "not shown"), and the address of the issuer's metadata (§5.2 rule 3): RFC
 // 8414. An audience that is not this service's is refused; the default is this service's.
 
-/** Of this region's access tokens (§5.2 rule 3). */
 export function audienceOf(region: Region): string {
   return `urn:integ-sandbox:${region}`;
 }
@@ -17,7 +16,6 @@ export const tokenPath = "/oauth/token";
 export const issuerPath = "/.well-known/oauth-authorization-server";
 const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
-/** RFC 6749 §5.2. */
 class Refusal extends Error {
   readonly error: string;
   readonly status: number;
@@ -69,7 +67,7 @@ function clientOf(call: Call, given: { id: string; secret: string }): OAuthClien
   return client;
 }
 
-/** Scopes of the new token: the requested scopes, else those that both client and account have (§5.2 rule 4). */
+/** §5.2 rule 4: without requested scopes, those that both client and account have. */
 function grantedScopes(call: Call, given: { client: OAuthClientRecord; requested: string | null }): string[] {
   const account = byId(call.here.serviceAccounts, given.client.serviceAccountId)!;
   const allowed = given.client.scopes.filter((scope) => account.permissions.includes(scope));
@@ -109,7 +107,6 @@ export function publishIssuer(call: Call): Answer {
   });
 }
 
-/** Errors of RFC 6749 §5.2, and 404 without OAuth access. */
 export function issueToken(call: Call): Answer {
   requireOAuth(call);
   try {

@@ -1,4 +1,4 @@
-// Creates the `Authorization` header of both contracts (§5). Failure messages contain no credential.
+// Creates the `Authorization` headers of both contracts (§5).
 import { flags } from "../../next-step.ts";
 import { Failure, type FailureDetails } from "../../errors.ts";
 import { type Attempt, failureOf, retryAfterOf } from "../call/attempt.ts";
@@ -7,7 +7,7 @@ import { mayRetryRead } from "../call/retry.ts";
 import type { Credential, LegacyCredential, TokenGrant } from "./credential.ts";
 import type { ExchangeOptions } from "./token-exchange.ts";
 
-/** Follows §5.1 rule 1 and RFC 7617. @throws Failure `auth` for a key that the header cannot carry */
+/** Follows §5.1 rule 1 and RFC 7617. @throws Failure `auth` for an empty key, or one that the header cannot carry */
 export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
   if (key === "" || /[\u0000-\u001f\u007f]/.test(key))
     throw new Failure("auth", "The API key is empty or contains a control character.", {
@@ -22,9 +22,9 @@ export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): 
 }
 
 /**
- * Authorizes /v1 requests. @assumed the access token of an OAuth client is sent as `Bearer` (RFC 6750): §4.1 names
- * Basic only, and §5.2 rule 7 does not show how a token is used.
- * @param credential called when the first request needs it; throws `Failure` if there is none
+ * @assumed the access token of an OAuth client is sent as `Bearer` (RFC 6750): §4.1 names Basic only, and §5.2 rule 7
+ * does not show how a token is used.
+ * @param credential called on demand; throws `Failure` if there is none
  */
 export function createV1Authorization(credential: () => Promise<Credential>, options: ExchangeOptions): Authorization {
   const prepare = async (): Promise<Prepared> => {
@@ -36,7 +36,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
         async fetch() {
           const { exchangeClientCredentials } = await import("./token-exchange.ts");
           const attempt = await exchangeClientCredentials(found, options);
-          // Selects the advice about an unknown client id, another organization or missing OAuth access.
+          // After a 404, this resource selects the advice about the client id and OAuth access.
           const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
           return grantOf(
             about,
@@ -72,7 +72,6 @@ function authorization(prepare: () => Promise<Prepared>): Authorization {
   let source: TokenSource | undefined;
   return {
     async header() {
-      // After a failure, the next request tries again.
       pending ??= prepare().catch((error: unknown) => {
         pending = undefined;
         throw error;
@@ -139,7 +138,7 @@ interface TokenSource {
   drop(): boolean;
 }
 
-/** Makes one exchange at a time, and keeps the token only in memory. */
+/** Concurrent requests share one exchange. The token stays in memory only. */
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;
   let pending: Promise<BearerToken> | undefined;

@@ -14,14 +14,13 @@ export interface Authenticated {
 
 export interface AuthenticatedBy extends Authenticated {
   readonly by: import("oauth4webapi").ClientAuth;
-  /** Masked in errors. Absent if oauth4webapi signs the assertion later. */
+  /** The client secret or the assertion, to mask in responses. Absent if oauth4webapi signs the assertion later. */
   readonly secret?: string;
 }
 
-/** Tolerated clock difference. */
 const leewayMs = 60_000;
 
-/** @throws Failure `auth` for an assertion that is not a JWT, has expired or is not valid yet; shows claims, but no signature */
+/** @throws Failure `auth`, without the signature, for an assertion that is not a JWT, expired or not yet valid */
 export function assertionAuthentication(assertion: string, checked: Checked): AuthenticatedBy {
   const { nowMs } = checked;
   const payload = payloadOf(assertion);
@@ -65,7 +64,7 @@ function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undef
   }
 }
 
-/** Lists the claims, and those with unusual values (RFC 7523 §3), which an endpoint may expect. */
+/** Shows the claims, and how they differ from the usual ones (RFC 7523 §3). */
 function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, nowMs, ...expected }: Checked): string {
   const { iss, sub, aud, exp, iat, nbf } = payload;
   const claims = {

@@ -1,6 +1,5 @@
-// Types of the credentials that `profiles/` supplies. Credentials contain secrets, so never log or show them.
+// Credentials that `profiles/` supplies, and the tokens for them. They contain secrets: never log or show them.
 
-/** A credential of the /v1 contract (§5.1, §5.2). */
 export type Credential =
   | {
       readonly kind: "api_key";
@@ -18,7 +17,7 @@ export type Credential =
 export type ClientProof =
   | { readonly clientSecret: string }
   | { readonly assertion: () => Promise<string> }
-  /** A private key in PEM, without a password. */
+  /** In PEM, without a password. */
   | { readonly privateKey: string };
 
 /** The organization's settings for the token exchange (§5.2 rule 3). */
@@ -37,13 +36,13 @@ export type LegacyCredential =
   | { readonly kind: "access_token"; readonly token: string }
   | {
       readonly kind: "exchange_command";
-      /** Absent without an API key; the command may not need one. */
+      /** Absent if the profile has no API key. The command may not need one. */
       readonly secret?: string;
       run(secret: string): Promise<string>;
     }
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
-/** The attempt's `body` contains the token, too. */
+/** Never log the answered attempt: its `body` contains the token too. */
 export interface TokenGrant {
   readonly token: string;
   readonly expiresInSeconds: number | undefined;

@@ -9,19 +9,21 @@ import type { ClientProof, LegacyCredential, TokenEndpoint, TokenGrant } from ".
 import { isObject } from "../../json.ts";
 
 export interface Tokens {
-  /** The client credentials exchange (RFC 6749 §4.4). @returns undefined without `at` if the profile has no token endpoint */
+  /**
+   * The client credentials grant (RFC 6749 §4.4). @returns undefined without `at` if the profile has no token endpoint
+   */
   exchangeClient(
     client: ClientProof & {
       readonly clientId: string;
       readonly at?: TokenEndpoint;
-      /** By default, the profile's scopes. */
+      /** Default: the `scope` of `at`. */
       readonly scopes?: readonly string[] | undefined;
     },
   ): Promise<Attempt<TokenGrant> | undefined>;
   /**
    * @param endpoint default: the profile's exchange command or endpoint
    * @returns undefined if the profile has a token instead of an exchange
-   * @throws Failure of the user's command
+   * @throws Failure of the profile's command
    */
   exchangeAccessKey(secret: string, endpoint?: string): Promise<Attempt<TokenGrant> | undefined>;
   compareIssuer(): Promise<Attempt<readonly IssuerDifference[]> | undefined>;
@@ -65,10 +67,10 @@ export interface ExchangeOptions {
 }
 
 /**
- * Makes one attempt, which is safe to repeat.
- * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with the parameters `audience` if
- * set, and `scope` (RFC 6749 §3.3) if requested or set in the profile.
- * @throws Failure `usage` if the endpoint is not an address, `auth` for an empty id or secret
+ * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with the parameters `audience` if set, and
+ * `scope` (RFC 6749 §3.3) if requested or set in the profile.
+ * @throws Failure `usage` if the endpoint is not an address, `auth` for an empty id or an unusable secret, assertion or
+ * key
  */
 export async function exchangeClientCredentials(
   request: ClientCredentialsRequest,
@@ -144,14 +146,14 @@ async function authenticationOf(
     : keyAuthentication(oauth, request);
 }
 
-/** A placeholder address, because only the transport resolves logical addresses. */
+/** The token endpoint is a placeholder, because only the transport resolves logical addresses. */
 function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token_endpoint: string } {
   return { issuer: issuer ?? placeholder, token_endpoint: placeholder };
 }
 
 const placeholder = "https://token-endpoint.invalid/";
 
-/** If the library refuses the response, the attempt has `otherwise` as its detail. */
+/** @param otherwise the attempt's detail if the library refuses the response */
 async function readByLibrary<T>(
   exchange: Exchange,
   { now, otherwise }: { readonly now: () => number; readonly otherwise: string },
@@ -170,16 +172,14 @@ async function readByLibrary<T>(
   }
 }
 
-/** @throws BrokenBody for a token that a header cannot carry (RFC 6750 §2.1) */
 export function checkToken(token: string): void {
   if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new BrokenBody("the token cannot be sent in a header");
 }
 
 /**
- * Makes one attempt, which is safe to repeat.
  * @assumed §5.3 rule 2 does not show the exchange. Default request: `POST` with the JSON body `{"secret":"<secret>"}`.
- * Default response: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
- * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. For any other exchange, the profile has a command.
+ * Default response: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or `expiresIn` in
+ * seconds or `expires_at` or `expiresAt` as a time. For any other exchange, the profile has a command.
  * @throws Failure `usage` if the endpoint is not an address
  */
 export async function exchangeAtEndpoint(
@@ -223,9 +223,9 @@ export type IssuerDifference =
 const impliedAuth = ["client_secret_basic"];
 
 /**
- * Compares the profile with the issuer's metadata, read at the address of RFC 8414 or, if that request is refused, of
- * OpenID Connect Discovery.
- * @returns `refused` if there is no metadata, `unknown` if the metadata names another issuer
+ * Compares the profile with the issuer's metadata, read at the address of RFC 8414 or, if the service refuses that
+ * request, of OpenID Connect Discovery.
+ * @returns `unknown` if the metadata names another issuer
  * @assumed §5.2 rule 3 names an issuer without its purpose: its metadata names the token endpoint, as in RFC 8414
  * @throws Failure `usage` if the issuer is not an address
  */

@@ -2,10 +2,10 @@ import { Failure, type FailureKind, type Problem } from "../../errors.ts";
 import type { NetworkErrorReason } from "../http/exchange.ts";
 import { type Advice, type NextCommand, type NextStep, shell, flags } from "../../next-step.ts";
 
-/** Selects the advice after a refusal. */
+/** Selects the advice after a 404 or 409. */
 export type Resource = "oauth_client" | "access_key" | "oauth_token" | "service_account" | "specification";
 
-/** A one-time secret in a response that breaks the contract: it must not be lost. */
+/** A one-time secret from an unusable response. It must not be lost. */
 export interface Salvage {
   readonly secret: string;
   /** The received part of the response. */
@@ -13,11 +13,10 @@ export interface Salvage {
 }
 
 /**
- * The outcome of one attempt.
- * - `answered`: a success status and a valid body. `body` is a buffer: pages are large and rarely needed as a string.
- * - `refused`: a complete 4xx response. This attempt changed nothing.
- * - `unknown`: bytes were sent and no usable response arrived (5xx, cut, timeout, invalid body).
- * - `not_sent`: certainly no byte was sent (DNS, refused connection, TLS, proxy, interruption, no credential).
+ * - `answered`: a success status and a valid body.
+ * - `refused`: a complete 4xx response, except 408. This attempt changed nothing.
+ * - `unknown`: the request may have arrived, and there is no usable response (5xx, 408, cut, timeout, invalid body).
+ * - `not_sent`: certainly no byte of the request was sent (DNS, refused connection, TLS, proxy, no credential).
  */
 export type Attempt<T> =
   | {
@@ -41,23 +40,22 @@ export type Attempt<T> =
       readonly reason: NetworkErrorReason | "status";
       readonly detail: string;
       readonly retryAfterSeconds?: number;
-      /** Set if the request asks for a one-time secret and the secret could be read. */
+      /** Set if the response to a request for a one-time secret contained a complete secret. */
       readonly salvage?: Salvage;
     }
   | {
       readonly kind: "not_sent";
       readonly reason: NetworkErrorReason;
       readonly detail: string;
-      /** What prevented the request; `failureOf` reports it instead of `reason`. */
+      /** What prevented the request; `failureOf` reports it instead of `detail`. */
       readonly failure?: Failure;
-      /** A retry may succeed although the reason is usually permanent, such as a busy name server. */
+      /** True if a retry may succeed although `reason` is usually permanent. */
       readonly temporary?: boolean;
       readonly hint?: Advice;
-      /** `Retry-After` of a failed token endpoint. */
+      /** `Retry-After` of the token endpoint. */
       readonly retryAfterSeconds?: number;
     };
 
-/** @returns the seconds that the service or the token endpoint asks to wait (§8) */
 export function retryAfterOf(attempt: Attempt<unknown>): number | undefined {
   return attempt.kind === "answered" ? undefined : attempt.retryAfterSeconds;
 }
@@ -67,7 +65,7 @@ export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
   return attempt.kind === "answered" ? attempt.requestId : attempt.problem?.request_id;
 }
 
-/** Also true if the token endpoint refused the credential, or if the credential cannot be sent. */
+/** Also true if the request was not sent because its credential is missing, invalid or refused. */
 export function isCredentialRefused(answer: Attempt<unknown>): boolean {
   if (answer.kind === "refused") return answer.status === 401;
   return answer.kind === "not_sent" && answer.failure?.kind === "auth";
@@ -76,16 +74,15 @@ export function isCredentialRefused(answer: Attempt<unknown>): boolean {
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 
 export interface FailureContext {
-  /** A verb phrase: `create the OAuth client`. */
+  /** A verb phrase such as `create the OAuth client`, or a method and path. */
   readonly what: string;
   /** For a change, an unusable response leaves the outcome unknown (exit 7). */
   readonly change: boolean;
-  /** Such as `profile prod (eu) · POST /v1/oauth_clients`. */
   readonly where?: string;
   readonly step?: NextStep;
 }
 
-/** An `answered` attempt is a bug of the caller, and gives a failure of the kind `failed`. */
+/** An `answered` attempt here is a bug of the caller. */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
   if (attempt.kind === "refused") return refusalFailure(attempt, context);
   if (attempt.kind === "unknown") return unknownFailure(attempt, context);
@@ -111,7 +108,6 @@ function refusalFailure(
   });
 }
 
-/** Callers must wait for `Retry-After` (§8); integ does if `--retry-for` allows it. */
 function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (retryAfterSeconds === undefined)
     return {
@@ -131,7 +127,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
 
 type Refusal = readonly [kind: FailureKind, words: string, step?: NextStep];
 
-/** A page token is valid only with the same profile, version and filters (§4.3 rule 2). */
+/** A page token is valid only with the same organization, service account, version and filters (§4.3 rule 2). */
 const restartStep: NextStep = {
   hint: "Start again without a page token.",
   nextCommand: { without: [`${flags.pageToken} <token>`] },
@@ -179,7 +175,6 @@ const commandAfterNotFound: Readonly<Partial<Record<Resource, NextCommand>>> = {
   service_account: shell`integ doctor`,
 };
 
-/** A 404 can mean that the organization has no OAuth access (§4.2). */
 function notFound(resource: Resource | undefined): Refusal {
   const ofClient: Advice =
     "Check that the id is correct and belongs to this organization, that the profile's address and region match, and that OAuth access is enabled for the organization.";
@@ -196,7 +191,7 @@ function notFound(resource: Resource | undefined): Refusal {
   return ["not_found", "not found", { hint, nextCommand: resource && commandAfterNotFound[resource] }];
 }
 
-/** A 409 is documented for OAuth clients (§4.2), not for access keys (§3.2). */
+/** §4.2 documents a 409 for OAuth clients. The legacy contract documents none for access keys. */
 function conflict(resource: Resource | undefined): Refusal {
   const ofAccount: NextStep = {
     hint: "Check the service account's status and permissions, and its limit of 20 clients: another idempotency key does not free a slot.",

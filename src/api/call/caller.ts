@@ -33,17 +33,16 @@ export class NoToken extends Failure {
 
 export interface Authorization {
   /**
-   * @returns undefined sends the request without a credential
-   * @throws Failure without a usable credential, `NoToken` without a token
+   * @returns undefined to send the request without a credential
+   * @throws Failure without a usable credential, `NoToken` if the token endpoint issued no token
    */
   header(): Promise<string | undefined>;
-  /** Discards the token after a 401. @returns true if an earlier request used it, so that a new one may be accepted */
+  /** Discards the token after a 401. @returns true if an earlier request used it: a new token may be accepted */
   dropToken(): boolean;
 }
 
 export interface CallerOptions {
   readonly transport: Transport;
-  /** A real address, or a logical one such as `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
   readonly authorization: Authorization;
   readonly headers: () => Readonly<Record<string, string>>;
@@ -58,9 +57,9 @@ export interface CallRequest {
   readonly body?: string | Buffer;
   /** Other statuses below 300 break the contract. */
   readonly success: readonly number[];
-  /** True if the response may have up to `maxPageBytes`. */
+  /** True if a success body may have up to `maxPageBytes`. */
   readonly page?: boolean;
-  /** The secret to salvage from an invalid response. */
+  /** The field with the one-time secret, to salvage from an unusable response. */
   readonly secretField?: "client_secret" | "secret";
   readonly resource?: Resource;
   readonly signal?: AbortSignal;
@@ -81,7 +80,7 @@ export class Caller {
   }
 
   /**
-   * Makes one attempt, except that a read with a refused, cached token is sent again with a new token.
+   * Makes one attempt. A read whose cached token is refused is sent once more with a new token.
    * @param read throws `BrokenBody` if the response breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
@@ -207,7 +206,10 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
   return readProblem(status, value, headers["request-id"]);
 }
 
-/** Line between two chunks of a body (RFC 9112 §7.1). JSON strings contain no line breaks, so no secret matches. */
+/**
+ * The line between two chunks of a body (RFC 9112 §7.1). A JSON string contains no line break, so no part of a secret
+ * matches.
+ */
 const betweenChunks = /\r\n[0-9a-f]{1,8}[ \t]*(?:;[^\r\n]{0,200})?\r\n/gi;
 
 /** Chunk framing may split a secret. */
@@ -217,7 +219,7 @@ function unchunked(received: Buffer): Buffer {
 
 const longestSecret = 4096;
 
-/** integ keeps the complete secret of an invalid response, because the service may count the secret as delivered. */
+/** Finds a complete secret in an unusable response, because the service may count the secret as delivered. */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
   if (secretField === undefined) return undefined;
   const text = body.toString("utf8");
@@ -228,7 +230,7 @@ function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | un
   return typeof secret === "string" ? { secret, text } : undefined;
 }
 
-/** Limits of texts from an error body, in UTF-16 units. */
+/** Longest kept texts of an error body, in UTF-16 code units. */
 const maxDetail = 2000;
 const maxWord = 300;
 
@@ -253,7 +255,7 @@ export function readProblem(status: number, body: unknown, requestId?: string): 
       textOf(first(outer.errors), maxDetail),
     param: text(["param"]),
     request_id: textOf(requestId, maxWord) ?? text(["request_id", "requestId"]),
-    // `type` may be a word outside /v1.
+    // Outside /v1, `type` may be a word instead of a URL.
     doc_url: text(["doc_url"]) ?? (/^https?:\/\//.test(text(["type"]) ?? "") ? text(["type"]) : undefined),
     retryable,
   });

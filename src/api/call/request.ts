@@ -35,13 +35,12 @@ function encode(text: string): string | undefined {
   }
 }
 
-/** The version of /v1 that integ supports (§9.1). */
+/** The version of /v1 that integ supports (§9 rule 1). */
 export const contractVersion = "2026-07-01";
 
 /** Sends no version header, so that the service account's own version applies (§9). */
 export const noVersion = "none";
 
-/** @returns why a `Service-Version` is invalid (§9.1), or undefined */
 export function versionFault(text: string): string | undefined {
   if (text === noVersion) return undefined;
   if (!isDate(text)) return "it is not a date";

@@ -1,9 +1,10 @@
-// Decides when a request may be repeated (§8, §4.2), and repeats reads. `operations/sending.ts` repeats changes.
+// Decides when a request may be repeated (§8, §4.2), and repeats reads. `operations/sending.ts` repeats journaled
+// changes.
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
 import type { NextStep } from "../../next-step.ts";
 
-/** Longest wait before the second attempt; it doubles each time. */
+/** The longest wait before the second attempt. It doubles with each attempt. */
 const firstCapMs = 500;
 /** The longest wait, unless `Retry-After` is longer. */
 const capMs = 30_000;
@@ -19,7 +20,7 @@ export interface RetryState {
 
 /**
  * Backoff with full jitter, and at least `Retry-After`.
- * @returns milliseconds, possibly more than `setTimeout` allows; null if the wait would end after `retryForMs`
+ * @returns milliseconds, possibly more than `setTimeout` allows; null if `retryForMs` does not allow the wait
  */
 export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, random }: RetryState): number | null {
   if (retryForMs <= 0) return null;
@@ -28,15 +29,10 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
   return elapsedMs + delayMs <= retryForMs ? delayMs : null;
 }
 
-/**
- * Always true after 429. After another error response, `retryable` decides; without it, a 4xx is permanent. Unknown hosts,
- * certificates, proxy refusals, redirects and broken contracts are permanent too.
- */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
   // §8: repeat after 429, even if `retryable` is false.
   if (isRateLimited(attempt)) return true;
-  // §7: `retryable` says whether the same request may succeed later.
   const retryable = attempt.kind === "not_sent" ? undefined : attempt.problem?.retryable;
   if (retryable !== undefined && (attempt.kind === "refused" || attempt.reason === "status")) return retryable;
   if (attempt.kind === "refused") return false;
@@ -47,7 +43,7 @@ export function mayRetryRead(attempt: Attempt<unknown>): boolean {
 
 const permanent: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
 
-/** Does not decide whether a retry is safe (§4.2): callers check the idempotency key and earlier requests. */
+/** True if a retry can help. Callers decide whether it is safe (§4.2). */
 export function mayRetryChange(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return true;
   if (attempt.kind === "refused") return isRateLimited(attempt);
@@ -58,13 +54,13 @@ function isRateLimited(attempt: Attempt<unknown>): boolean {
   return attempt.kind === "refused" && attempt.status === 429;
 }
 
-/** Refused connections before a read gives up: a restarting service accepts some within seconds. */
+/** Consecutive refused connections before a read gives up. A restarting service accepts connections within seconds. */
 const maxRefusals = 3;
 
 export interface ReadClock {
-  /** Milliseconds since a fixed moment, whatever happens to the system clock. */
+  /** Milliseconds since a fixed moment, unaffected by changes of the system clock. */
   elapsed(): number;
-  /** Supports waits above 2^31 − 1 ms, unlike `setTimeout`. */
+  /** Also waits for more than 2^31 − 1 ms, unlike `setTimeout`. */
   sleep(ms: number): Promise<void>;
 }
 
@@ -72,12 +68,12 @@ export interface RetryReadOptions {
   readonly what: string;
   readonly where?: string;
   readonly step?: NextStep;
-  /** Repeat only after 429, which changed nothing (§8). */
+  /** For a change of `integ api`: repeat only after 429, which changed nothing (§8). */
   readonly change?: boolean;
   readonly clock: ReadClock;
   readonly retryForMs: number;
   readonly random: () => number;
-  /** On abort, `retryRead` throws a `Failure` reason, else `interrupted`. */
+  /** On abort, `retryRead` throws the signal's reason if that is a `Failure`, else `interrupted`. */
   readonly signal?: AbortSignal;
   readonly onWait?: (wait: { readonly delayMs: number; readonly failure: Failure }) => void;
 }
@@ -141,7 +137,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return at === undefined ? undefined : Math.max(0, Math.ceil((at - nowMs) / 1000));
 }
 
-/** Reads only HTTP dates, with the right weekday. @returns milliseconds since 1970; undefined for other texts */
+/** Accepts only the forms of RFC 9110, with the right weekday. @returns milliseconds since 1970 */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const parts = dateForms.find((form) => form.test(value))?.exec(value)?.groups;
   if (!parts) return undefined;

@@ -1,4 +1,5 @@
-// Opens connections, directly or through a proxy. Always checks certificates; plain http reaches only this machine.
+// Opens connections, directly or through a proxy. Checks certificates always. A service without TLS must be on this
+// machine.
 import { connect as connectTcp, type Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { invalidValue } from "../../errors.ts";
@@ -6,7 +7,7 @@ import { NoConnection, isLoopbackAddress, type Target } from "./exchange.ts";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Plain http never uses a proxy, because it never leaves this machine. */
+/** A service without TLS is on this machine, so it needs no proxy. */
 interface ProxySettings {
   readonly httpsProxy?: string;
   readonly noProxy?: string;
@@ -23,10 +24,10 @@ type Connector = buildConnector.connector;
 /** undici's time limits are off, because the transport has its own limit. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
-/** Carries one request at a time to one origin. If the peer closed the connection, undici reconnects. */
+/** Carries one request at a time to one origin. If the peer closed the connection, undici opens another. */
 export class Connection {
   readonly origin: string;
-  /** True after the first complete response. */
+  /** True if an earlier request used the connection. */
   isReused = false;
   readonly #dispatcher: Dispatcher;
   readonly #recording: Recording | undefined;
@@ -74,7 +75,7 @@ export class Connection {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Ignores NODE_TLS_REJECT_UNAUTHORIZED by setting `rejectUnauthorized`. */
+  /** Sets `rejectUnauthorized`, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect. */
   #connector(ca?: string): Connector {
     return ({ hostname, port, protocol, servername }, callback) => {
       const isTls = protocol === "https:";
@@ -94,7 +95,7 @@ export class Connection {
     };
   }
 
-  /** Checks plain http again on the connected socket, because `localhost` may resolve to another machine. */
+  /** Checks the address of plain http on the connected socket, because `localhost` may resolve to another machine. */
   #guard(connect: Connector, stage: NoConnection["stage"]): Connector {
     return (options, callback) =>
       connect(options, (error, socket) => {
@@ -182,12 +183,12 @@ export class ByteBuffer {
 
 /** Silence after which integ stops reading a response that undici refused. */
 const silenceMs = 1000;
-/** Matches interim responses (1xx except 101) without a final response. */
+/** Matches complete interim responses (1xx except 101) without a final response. */
 const interim = /^(?:HTTP\/1\.[01] 1(?!01)\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+$/;
 const longestInterim = 4096;
 
 /**
- * Keeps all bytes of a change's response. undici closes a connection at data that it refuses, such as an unexpected `100
+ * Keeps the bytes of a change's response. undici closes a connection at data that it refuses, such as an unexpected `100
  * Continue`, but the one-time secret may follow.
  */
 export class Recording {

@@ -10,27 +10,26 @@ export interface ExchangeRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** Limit of a success's decoded body, in bytes. Default: `maxBodyBytes`, which also limits other responses. */
+  /** Limit of a decoded 2xx body, in bytes. Default: `maxBodyBytes`, which always limits other bodies. */
   readonly maxBytes?: number;
   /** Replaces the transport's signal, so that the caller decides about interruptions. */
   readonly signal?: AbortSignal;
-  /** Secrets besides `Authorization` that errors must mask. */
+  /** Secrets to mask in the response, besides `Authorization`. */
   readonly secrets?: readonly string[];
 }
 
 /**
- * How an exchange ended.
- * - `response`: complete, within the limits, decoded. Redirects are not followed.
- * - `broken`: no usable response: none, incomplete, over the limits, or not decodable. `sent` is false only if no connection ever got the request.
+ * - `response`: complete, within the limits, decoded.
+ * - `broken`: missing, incomplete, too large or not decodable. `sent` is false only if no connection got the request.
  */
 export type Exchange =
   | (Head & { readonly kind: "response"; readonly body: Buffer })
   | (NetworkError & {
       readonly kind: "broken";
       readonly sent: boolean;
-      /** Set after a complete head. The body may be cut or encoded, and may contain a secret. */
+      /** Set after a complete head. The body may be incomplete or encoded, and may contain a secret. */
       readonly partial?: Head & { readonly body: Buffer };
-      /** All bytes of a change's response, with their framing. They may contain a secret. */
+      /** All received bytes of the response to a change, with their framing. They may contain a secret. */
       readonly received?: Buffer;
     });
 
@@ -42,18 +41,17 @@ export interface Head {
   readonly headers: Headers;
 }
 
-/** Names are in lower case; the object has no prototype. Repeated headers are joined by `, ` (RFC 9110 §5.3). */
+/** Names are in lower case. Repeated headers are joined by `, ` (RFC 9110 §5.3). The object has no prototype. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 const mebibyte = 1024 * 1024;
-/** Limits of decoded bodies, in bytes. */
 export const maxPageBytes = 64 * mebibyte;
 export const maxBodyBytes = mebibyte;
 
 export interface Transport {
   /**
-   * Follows no redirect. Repeats only a read whose kept-alive connection was closed.
-   * @throws Failure `usage` before sending, for an invalid request or a forbidden address
+   * Follows no redirect. Repeats only a read on a reused connection that the server closed.
+   * @throws Failure before sending, such as `usage` for an invalid request or a forbidden address
    */
   exchange(request: ExchangeRequest): Promise<Exchange>;
   close(): void;
@@ -76,12 +74,12 @@ export interface NetworkError {
   readonly reason: NetworkErrorReason;
   /** Words for the end of a sentence, without a full stop or a secret. */
   readonly detail: string;
-  /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
+  /** True if a retry may succeed although the reason is usually permanent, as for a busy name server. */
   readonly temporary?: boolean;
   readonly hint?: Advice;
 }
 
-/** Means that nothing was sent. Hides the cause's code, because undici reconnects forever after some codes. */
+/** Nothing was sent. Hides the cause's code, because undici reconnects forever after some codes. */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   readonly stage: "direct" | "proxy";
@@ -127,7 +125,7 @@ function proxyError(message: string): NetworkError {
 const untrusted = /^UNABLE_TO_(?:VERIFY|GET_ISSUER)|SELF_SIGNED_CERT|^CERT_UNTRUSTED$/;
 
 function handshakeError(error: unknown): NetworkError {
-  // Through a proxy, undici wraps certificate errors of another host.
+  // Through a proxy, undici wraps the error for a certificate that names another host.
   const cause = codeOf(error) === "UND_ERR_PRX_TLS" && error instanceof Error && error.cause ? error.cause : error;
   return { reason: "tls", detail: `the TLS handshake failed: ${messageOf(cause)}`, hint: handshakeHint(codeOf(cause)) };
 }
@@ -145,7 +143,7 @@ function exchangeError(error: unknown): NetworkError {
   const code = codeOf(error);
   if (code === "UND_ERR_INVALID_ARG") return { reason: "unsendable", detail: "the request cannot be sent over HTTP" };
   if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the response headers are too large" };
-  // undici reports a cut response as a parser error too. Only the message distinguishes it, because neither has a code.
+  // undici also reports a cut response as a parser error. Only the message differs.
   if (error instanceof Error && error.name === "HTTPParserError" && !error.message.includes("Invalid EOF state"))
     return { reason: "malformed", detail: "the response is not HTTP" };
   if (isTls(code)) return { reason: "closed", detail: `the TLS connection failed: ${messageOf(error)}` };
@@ -186,7 +184,10 @@ const ownHeaders = new Set([
   "upgrade",
 ]);
 
-/** @throws Failure `usage` for an invalid header or path; the message omits the value, which may be a secret */
+/**
+ * @throws Failure `usage` for an invalid method, path or header. The message omits a header's value, which may be a
+ * secret.
+ */
 export function checkWireRequest({
   method,
   path,
@@ -221,7 +222,7 @@ export interface Target {
   readonly prefix: string;
 }
 
-/** @param located a real base URL: `https://`, or `http://` on loopback. @throws Failure `usage` for any other URL */
+/** @param located `https://`, or `http://` on loopback. @throws Failure `usage` for any other text */
 export function parseTarget(
   located: string,
   {

@@ -1,4 +1,4 @@
-// Masks a request's credentials in its response: a gateway's echo would reach errors, the journal and the debug log.
+// Masks a request's credentials in its response, because errors, the journal and the debug log show responses.
 import type { Exchange, ExchangeRequest, Head } from "./exchange.ts";
 
 const mask = "[secret]";
@@ -20,18 +20,18 @@ export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "secret
 function withoutSecretsIn<T extends Head & { readonly body: Buffer }>(response: T, secrets: readonly string[]): T {
   const headers: Record<string, string | undefined> = Object.create(null);
   for (const [name, value] of Object.entries(response.headers)) headers[name] = value && withoutText(value, secrets);
-  // A successful response is the user's result and stays unchanged.
+  // The body of a successful response is the user's result and stays unchanged.
   return { ...response, headers, body: response.status < 400 ? response.body : withoutSecrets(response.body, secrets) };
 }
 
-/** Masks secrets, also with percent, JSON or HTML escapes. @returns the same buffer if it has none */
+/** Masks secrets, also with percent, JSON or HTML escapes. @returns the same buffer if none was found */
 export function withoutSecrets(body: Buffer, secrets: readonly string[], shownAs = mask): Buffer {
   const text = body.toString("latin1");
   const shown = withoutText(text, secrets, shownAs);
   return shown === text ? body : Buffer.from(shown, "latin1");
 }
 
-/** @param text has one character for each byte */
+/** @param text a header's value, or a body with one character for each byte */
 function withoutText(text: string, secrets: readonly string[], shownAs = mask): string {
   const needles = secrets.flatMap((secret) => [secret, Buffer.from(secret).toString("latin1")]);
   const spans = needles.flatMap((needle) => spansOf(needle, text));
@@ -64,7 +64,7 @@ function spansOf(needle: string, text: string): Span[] {
  */
 const escape = /\\+(?:u([0-9a-f]{4})|(["/]))?|%(?:25)*([0-9a-f]{2})|&#(?:x0{0,9}([0-9a-f]{1,6})|0{0,9}(\d{1,7}));/gi;
 
-/** @returns each character's index in the escaped text, too */
+/** @returns `places`: the index in `text` of each character of `plain` */
 function unescaped(text: string): { readonly plain: string; readonly places: Uint32Array } {
   const places = new Uint32Array(text.length + 1);
   const parts: string[] = [];

@@ -17,16 +17,14 @@ import { withoutEchoes } from "./redaction.ts";
 
 export interface TransportOptions extends ConnectionSettings {
   readonly locate: (baseUrl: string) => string | Promise<string>;
-  /** The time from connecting to the last byte of the response. */
+  /** From the start of the exchange to the last byte of the response. */
   readonly timeoutMs: number;
-  /** An abort interrupts running exchanges and prevents new ones. */
   readonly signal: AbortSignal;
   readonly userAgent: string;
-  /** Required for a change: when the leases end, another process may continue the work. */
+  /** When a lease ends, another process may continue the work, so a change must not be sent. */
   readonly leases?: {
-    /** Makes the leases outlast one request. @throws Failure, before sending, if a lease is lost or the journal is not reached */
+    /** Makes the leases outlast one request. @throws Failure if a lease is lost or the journal cannot be reached */
     extend(): Promise<void>;
-    /** Called when the connection is open, before the request. */
     areHeld(): boolean;
   };
 }
@@ -64,7 +62,6 @@ function isChange({ method }: ExchangeRequest): boolean {
   return method !== "GET" && method !== "HEAD";
 }
 
-/** Longest delay of a Node timer. */
 const maxTimerMs = 2 ** 31 - 1;
 
 interface Deadline {
@@ -136,22 +133,19 @@ interface ReceptionParts {
 
 /** Turns of the event loop without data after which the socket is empty. */
 const quietTurns = 2;
-/** Limit for reading data that arrived before the deadline, in ms. */
 const maxReadMs = 1000;
 
-/** Receives one response. A reception ends exactly once, and ignores later events. */
 class Reception implements Dispatcher.DispatchHandler {
   readonly exchange: Promise<Exchange>;
-  /** True once the connection has the request. */
+  /** True once undici may have written the request. */
   sent = false;
-  /** True if the server closed a kept-alive connection before it read the request. */
+  /** True for a read whose reused connection was closed before a response began. The transport repeats the read. */
   wasStale = false;
   #resolve!: (exchange: Exchange) => void;
   #hasEnded = false;
   #head: Head | undefined;
   readonly #body = new ByteBuffer();
   #most = maxBodyBytes;
-  /** Number of received heads and chunks. */
   #events = 0;
   #bytesBefore = 0;
   readonly #request: ExchangeRequest;
@@ -234,7 +228,7 @@ function tooLarge(how: string, most: number): NetworkError {
   return { reason: "too_large", detail: `the response ${how} than ${most / 1024 ** 2} MiB` };
 }
 
-/** A proxy may add an encoding, and a change's response must be read. Refuses unknown and multiple encodings. */
+/** A proxy may encode the body although the transport asks for `identity`. Refuses unknown and multiple encodings. */
 async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: ExchangeRequest): Promise<Exchange> {
   if (exchange.kind === "broken") return exchange;
   const { status, headers, body } = exchange;

@@ -1,6 +1,6 @@
-// Reads ISO 8601 times, dates (§2.4, §9.1) and durations.
+// Reads ISO 8601 times, dates (§2.4, §9) and durations.
 
-/** Refuses 30 February, which `Date.parse` reads as 2 March. */
+/** Refuses 30 February, which `Date.parse` reads as a day in March. */
 export function isDate(text: string): boolean {
   const form = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.exec(text);
   return form !== null && Number(form[3]) <= new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate();
@@ -30,7 +30,10 @@ const iso =
   /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const longestMs = 100 * 365 * 86_400_000;
 
-/** Reads `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds. @returns whole ms, up to a hundred years */
+/**
+ * Reads `30s`, `36h`, `90d` or `PT30S`; a bare number is seconds. @returns undefined for other texts and above 100
+ * years
+ */
 export function durationMs(text: string): number | undefined {
   const ms = simpleMs(text.trim().toLowerCase()) ?? isoMs(text.trim().toUpperCase());
   return ms === undefined || !(ms <= longestMs) ? undefined : Math.round(ms);

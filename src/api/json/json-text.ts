@@ -1,7 +1,7 @@
-// Reads untrusted JSON (RFC 8259) without changing long numbers, escapes or duplicate keys.
+// Reads untrusted JSON (RFC 8259), and keeps the text of its values, because parsing would change long numbers.
 import { isAscii, isUtf8 } from "node:buffer";
 
-/** A UTF-8 body, for speed also as text if it is ASCII. */
+/** A UTF-8 body. If the body is ASCII, `text` allows faster cuts than `bytes`. */
 export class Source {
   readonly bytes: Buffer;
   #text: string | undefined;
@@ -21,13 +21,13 @@ export class Source {
     return (this.#text ??= isAscii(this.bytes) ? this.bytes.toString("latin1") : "");
   }
 
-  /** The string may keep the whole body in memory. For a longer use, call {@link JsonText.value}. */
+  /** The result may keep the whole body in memory. A caller that keeps a value uses {@link JsonText.value}. */
   cut(start: number, end: number): string {
     const { text } = this;
     return text === "" ? this.bytes.toString("utf8", start, end) : text.slice(start, end);
   }
 
-  /** @param start of the opening quote. @param end after the closing quote */
+  /** @param start index of the opening quote. @param end index after the closing quote */
   string(start: number, end: number): string {
     const text = this.cut(start + 1, end - 1);
     return !this.isPlain && text.includes("\\") ? String(JSON.parse(`"${text}"`)) : text;
@@ -95,7 +95,7 @@ export class JsonText {
     return new Parts(this, like);
   }
 
-  /** Start and end of each member's name and value, duplicates included. */
+  /** Start and end of each member's name, then of its value; duplicates included. */
   places(): number[] {
     const places: number[] = [];
     const scanner = this.#scanner();
@@ -121,7 +121,7 @@ export class JsonText {
     return items;
   }
 
-  /** Sets the named members to `null`, including duplicates and escaped names, and masks these values elsewhere. */
+  /** Sets the named members to `null`, including duplicates and escaped names. Masks their texts in other strings. */
   withNulls(keys: readonly string[]): string {
     const { bytes } = this.source;
     const pieces: Buffer[] = [];
@@ -142,7 +142,7 @@ export class JsonText {
     return this.isCompact ? this.text : this.#laidOut({ indent: 0, level: 0 });
   }
 
-  /** Indents by two spaces per level, with unchanged tokens. @param level extra indentation after the first line */
+  /** Indents by two spaces per level, with unchanged tokens. @param level of the first line */
   indented(level = 0): string {
     return this.#laidOut({ indent: 2, level });
   }
@@ -234,7 +234,6 @@ export class Parts {
     return bytes[at] === closeBrace && at + 1 === end ? places : undefined;
   }
 
-  /** @returns the text before each value: a brace or comma, the name and a colon */
   #headsOf(): string[] {
     const { source, start } = this.#object;
     const places = this.#places;
@@ -278,7 +277,6 @@ export function parseJson(body: Buffer): JsonBody {
   return { text, value: parseText(text) };
 }
 
-/** Parses checked JSON, and omits `__proto__` keys. */
 function parseText(text: string): unknown {
   // Escapes can spell `__proto__` too.
   if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);
@@ -311,11 +309,10 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 /**
- * Scans JSON text and checks every byte. Methods named after a token take its start index and return the index after it.
- * Bytes past the end are undefined, which no rule accepts.
+ * Scans JSON text. Methods named after a token take its start index and return the index after it. Bytes past the end
+ * are undefined, which no rule accepts.
  */
 export class Scanner {
-  /** White space bytes outside strings. */
   spaces = 0;
   readonly #body: Buffer;
   readonly #what: string;
@@ -354,7 +351,7 @@ export class Scanner {
     return this.#word(from);
   }
 
-  /** @param read scans a member's value; gets the name's place with quotes */
+  /** @param read scans a member's value, and returns the index after it. The name's place includes the quotes. */
   object(from: number, depth: number, read?: (name: number, nameEnd: number, value: number) => number): number {
     const body = this.#body;
     if (depth > maxNesting) throw this.#tooDeep();

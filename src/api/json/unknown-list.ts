@@ -18,10 +18,9 @@ export interface Rows {
 const usualNames = ["data", "items", "results", "rows", "records"];
 
 /**
- * Finds the rows: the body is an array, or an object that wraps one under any name.
- * @assumed §4.4 shows no list of the legacy contract.
+ * @assumed §4.4 shows no list of the legacy contract: the body is an array, or an object that wraps one under any name.
  * @param body kept in memory by the rows
- * @throws BrokenBody if there is no array of objects, or if the choice is ambiguous
+ * @throws BrokenBody if the body has no list, several possible lists, or a row that is not an object
  */
 export function readRows(body: Buffer): Rows {
   const whole = JsonText.of(body);

@@ -16,7 +16,6 @@ import { AccessKeyCreation, AccessKeyRotation, SecretExchange } from "../request
 import * as schemas from "./schemas.ts";
 import { issuerPath } from "../token-endpoint.ts";
 
-/** Label and informational version (§9 rule 4). */
 const label = "2026-08-05";
 const informationVersion = "1.0.0";
 
@@ -219,12 +218,12 @@ export function tokenDocument(baseUrl: string): JsonObject {
   };
 }
 
-/** GET /api/v1-reference/openapi.json @assumed the address (§4.5 shows addresses of `/v1` only) */
+/** @assumed the address `/api/v1-reference/openapi.json` (§4.5 shows addresses of `/v1` only) */
 export function publishLegacy(call: Call): Answer {
   return jsonAnswer(200, legacyDocument(call.baseUrl));
 }
 
-/** GET /oauth/openapi.json @assumed the document exists (§5.2 rule 7 "not shown") */
+/** @assumed `/oauth/openapi.json` exists (§5.2 rule 7 "not shown") */
 export function publishTokenEndpoint(call: Call): Answer {
   return jsonAnswer(200, tokenDocument(call.baseUrl));
 }

@@ -25,7 +25,7 @@ export function exactly(properties: Record<string, JsonObject>, optional: readon
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** The list envelope and its consistency rule (§2.1). */
+/** The list envelope of §2.1, with its consistency rule. */
 export function listOf(row: JsonObject): JsonObject {
   return {
     ...exactly({
@@ -41,7 +41,6 @@ export function listOf(row: JsonObject): JsonObject {
   };
 }
 
-/** The entity of §2.2. */
 export const entity: JsonObject = exactly({
   id: text,
   object: { const: "entity" },
@@ -71,10 +70,10 @@ const clientFields: Record<string, JsonObject> = {
   created_at: timestamp,
 };
 
-/** The client of §2.3 as a retrieval or a revocation returns it. */
+/** The client of §2.3, as a retrieval or revocation returns it. */
 export const oauthClient: JsonObject = exactly(clientFields);
 
-/** The client of §2.3 as a creation or its replay returns it. */
+/** The client of §2.3, as a creation or its replay returns it. */
 export const oauthClientReceipt: JsonObject = exactly({
   ...clientFields,
   client_secret: {
@@ -83,7 +82,6 @@ export const oauthClientReceipt: JsonObject = exactly({
   },
 });
 
-/** The error object of §7. */
 export const problem: JsonObject = exactly(
   {
     type: { ...text, format: "uri" },
@@ -122,7 +120,6 @@ export const accessKey: JsonObject = {
   ...choice("The document shows the creation's response only; other responses have the same fields except `secret`."),
 };
 
-/** `CreateAccessKeyResponse` of §2.4. */
 export const createdAccessKey: JsonObject = exactly({
   ...accessKeyFields,
   secret: { ...text, description: "One-time secret value; cannot be retrieved after creation or rotation." },
@@ -155,7 +152,7 @@ export const token: JsonObject = exactly({
 
 const texts: JsonObject = { type: "array", items: text };
 
-/** The metadata of RFC 8414 §2. */
+/** The issuer's metadata (RFC 8414 §2). */
 export const issuer: JsonObject = exactly({
   issuer: { ...text, format: "uri" },
   token_endpoint: { ...text, format: "uri" },
@@ -185,7 +182,7 @@ export interface Operation {
   readonly parameters?: readonly JsonObject[];
   readonly requestBody?: JsonObject;
   readonly success: readonly [status: number, schema: JsonObject];
-  /** With the error object of §7. */
+  /** Statuses whose response is the error object. */
   readonly refusals: readonly number[];
   /** Further responses; one of the same status replaces the generated response. */
   readonly responses?: JsonObject;

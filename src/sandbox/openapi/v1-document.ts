@@ -162,7 +162,6 @@ const components = (tokenUrl: string): JsonObject => ({
   },
 });
 
-/** `info["x-contract-version"]` names the contract version of a specification (§9 rule 2). */
 export function v1Document(given: { version: string; baseUrl: string; tokenUrl: string }): JsonObject {
   return {
     ...opening({
