@@ -44,7 +44,7 @@ export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "le
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   for (const name of names)
     if (ownHeaders.includes(name))
-      throw new Failure("usage", `The header "${name}" cannot be given: integ sets it.`, {
+      throw new Failure("usage", `The header "${name}" cannot be given with -H.`, {
         hint: headerHints[name] ?? `Leave out -H '${name}: …'.`,
       });
   if (method === "POST" && createsClient(path) && !names.includes("idempotency-key"))

@@ -162,7 +162,9 @@ export class Host {
 
   #logLine(logged: LoggedRequest, note: string): void {
     // Escaped, because a terminal may show the line.
-    const path = JSON.stringify(logged.path).slice(1, -1);
+    const path = JSON.stringify(logged.path)
+      .slice(1, -1)
+      .replaceAll(/[^ -~]/g, "?");
     this.#log?.(
       `${this.region} ${logged.method} ${path} ${logged.status ?? "-"} ${logged.request_id}${note && ` (${note})`}`,
     );

@@ -19,7 +19,7 @@ export const command = defineVerb({
     },
     { line: "integ completion powershell | Out-String | Invoke-Expression", does: "PowerShell, from your profile" },
   ],
-  more: "Commands, flags and known values are in the script. Names of profiles, journal entries, clients and keys are read from this machine when Tab is pressed; nothing is sent.",
+  more: "When you press Tab, the script asks integ for commands, flags, values, and the names of profiles, journal entries, clients and keys on this machine; nothing is sent.",
   async run({ output }, { args: [shell] }) {
     await output.text(scripts[shell]);
   },
