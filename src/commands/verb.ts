@@ -8,13 +8,13 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly configure: (command: Command) => Command<Args, Options>;
   /** Asks at a terminal for a missing first argument. @returns undefined without choices */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
-  /** At a terminal, the credential for this contract is read before the first question. */
+  /** Before the first question at a terminal, integ reads the credential for this contract, except in a dry run. */
   readonly contract?: Contract;
-  /** All columns of integ's own result: other `--fields` are refused before a request. */
+  /** All columns of a change or of integ's own rows: other `--fields` are refused before a request. */
   readonly result?: readonly Column[];
   /** Output formats in addition to those of every command. */
   readonly formats?: readonly Format[];
-  /** True if the command reports missing arguments instead of asking for them. */
+  /** True if the command never asks, as with `--no-input`. */
   readonly neverAsks?: true;
   /** Long output goes through the pager at a terminal. */
   readonly isPaged?: true;

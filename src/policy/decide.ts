@@ -21,13 +21,13 @@ export interface Decision {
   readonly item: PolicyItem;
   readonly action: PlanAction;
   readonly reason: string;
-  /** The status of the credential, the state of its unfinished entry, or `stalled` or `untrusted`. */
+  /** A credential's status, an entry's state, or `expired`, `stalled` or `untrusted`. */
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
-  /** When the action is due, in milliseconds since 1970. */
+  /** Milliseconds since 1970; for the action `none`, when the next rotation is due. */
   readonly dueMs?: number | undefined;
-  /** `apply` checks again that the old key is unused before it revokes it. */
+  /** True if `apply` must read the old key's last use again before it revokes the key. */
   readonly rechecksUse?: boolean;
   /** Why `apply` leaves the action to a person. */
   readonly hold?:
@@ -166,18 +166,18 @@ interface Situation {
 }
 
 function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Situation): Decision {
-  // A new client would be one too many once the service completes the pending one.
+  // The service may still complete this client; then a second one would be a duplicate.
   if (last?.status === "pending") {
     const reason = `${last.id} is pending: the service has not completed its creation`;
     return { item, current: last, action: "wait", reason, state: "pending", step: noStep };
   }
-  // Only a revocation is certain: a disabled client may be enabled again, and a 404 may have another cause (§4.2).
+  // Only a revocation is final: a disabled client may be enabled again, and a 404 may have another cause (§4.2).
   if (last !== undefined && isUncertain(item.kind, last) && !options.retry.has(item.name)) {
     const { id, status } = last;
     const reason = `${id} is ${status === "absent" ? "not found" : status} and may work again, so no other client is created`;
     return { item, current: last, action: "create", reason, state: status, step: noStep, hold: "uncertain" };
   }
-  // A secret at the item's destination is better evidence than a similar credential.
+  // A secret at the item's destination is better evidence than equal settings: `holdIfOccupied` handles it.
   const needsName = last === undefined && holderAtDestination(item, observed) === undefined;
   const similar = needsName ? adoptionDecision(item, observed, options) : [];
   if (similar.length > 0) return notAdopted(item, similar);
@@ -221,8 +221,9 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
 }
 
 /**
- * @returns active credentials without an item that match this item's settings: the keys with the item's name. If there
- * are none and the item has no destination, all of them except keys with the name of another item.
+ * Candidates are usable, belong to no item and have the item's settings.
+ * @returns the candidates with the item's name; if there are none and the item has no destination, all candidates
+ * except keys with the name of another item
  */
 function adoptionDecision(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
@@ -230,7 +231,7 @@ function adoptionDecision(item: PolicyItem, observed: Observed, { items }: Decis
       ...candidates,
       ...(unfinished === undefined ? [] : [unfinished.made, unfinished.old]),
     ]),
-    // A credential whose secret is at an item's destination belongs to that item.
+    // A credential whose secret is at a destination of the policy belongs to the item with that destination.
     ...[...observed.holders.values()].map(({ id }) => id),
   ]);
   const similar = [...seenOf(item, observed).values()].filter(
@@ -240,7 +241,6 @@ function adoptionDecision(item: PolicyItem, observed: Observed, { items }: Decis
       one.scopes !== undefined &&
       differences(item, one) === undefined,
   );
-  // Clients have no names.
   const itemKeyOf = ({ name }: SeenCredential): string | undefined =>
     item.kind === "access_key" && name !== undefined ? itemKey({ ...item, name: nameOf(name, item.kind) }) : undefined;
   const named = similar.filter((one) => itemKeyOf(one) === itemKey(item));
@@ -264,7 +264,7 @@ function renameHint(item: PolicyItem, observed: Observed, { items }: DecisionOpt
   return similar.length === 1 ? similar[0]! : "";
 }
 
-/** A new secret must not overwrite the secret of another working or unfinished credential. */
+/** A new secret must not overwrite another credential's secret that may be in use. */
 function holdIfOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
@@ -335,7 +335,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const misplaced = misplacement(item, current, observed);
-  // A person decides, unless no program can use the misplaced secret and a rotation is due anyway.
+  // A person decides, unless the secret has vanished and the credential is replaced anyway.
   const needsDecision = misplaced !== undefined && (misplaced.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: misplaced.reason, hold: "astray", dueMs: nowMs };
@@ -345,7 +345,10 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   return { item, current, state: current.status, action: "none", reason: due.reason, step: noStep, dueMs: due.ms };
 }
 
-/** `mayBeInUse`: a program may use the secret at its current place. @returns undefined if the secret is in place */
+/**
+ * `mayBeInUse`: a program may read the secret at its current place.
+ * @returns undefined if the secret is in place, or its place is unknown
+ */
 function misplacement(
   item: PolicyItem,
   { id }: SeenCredential,
@@ -446,7 +449,7 @@ function holdForPerson(
   if (item.destinations.length === 0 && step.do !== "finish")
     return {
       ...decision,
-      // Without a destination, apply cannot create a credential: the item refers to an existing one.
+      // Without a destination, `apply` cannot create a credential, so a person adopts an existing one.
       action: action === "create" && works.length === 0 ? "adopt" : action,
       hold: "no_destination",
       reason: `${decision.reason}; the destination of its secret is unknown`,

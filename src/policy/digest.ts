@@ -90,7 +90,6 @@ function observedOf(item: PolicyItem, observed: Observed): unknown {
   ];
 }
 
-/** Facts about other credentials whose secret is at one of the item's destinations. */
 function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
   return item.destinations.flatMap((destination) => {
     const holder = holders.get(placeOf(destination, item));
@@ -138,7 +137,6 @@ export function isPlanText(text: string): boolean {
   return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }
 
-/** @throws Failure `usage` that names the changed inputs */
 export function assertUnchanged(plan: PlanDocument, now: Readonly<Record<string, string>>, baseUrl: string): void {
   const names = [...new Set([...Object.keys(plan.made_from), ...Object.keys(now)])];
   const changed = names.filter((name) => plan.made_from[name] !== now[name]);

@@ -7,7 +7,7 @@ export interface DraftItem {
   readonly id: string;
   readonly baseName: string;
   readonly lifeMs?: number | undefined;
-  /** The lines below the item's name. Their values are JSON, which is valid YAML. */
+  /** Lines of YAML below the item's name, except `expires_in` and `rotate`. */
   readonly lines: readonly string[];
 }
 
@@ -65,7 +65,7 @@ function rotation(lifeMs: number | undefined): string[] {
   return [`expires_in: ${durationText(life)}`, `rotate: { ${rules.join(", ")} }`];
 }
 
-/** Tolerates a difference of a minute, because the expiry is chosen shortly before or after the creation. */
+/** Tolerates a minute, because a key's expiry is computed shortly before the key is created. */
 function inWholeMultiples(ms: number, unit: number): number | undefined {
   const whole = Math.round(ms / unit) * unit;
   return whole > 0 && Math.abs(whole - ms) <= minute ? whole : undefined;

@@ -4,7 +4,6 @@ import type { Policy, PolicyItem } from "./policy.ts";
 
 export interface PolicyFinding {
   readonly object: "finding";
-  /** `<rule>:<item>`. */
   readonly id: string;
   readonly rule:
     | "secret_unknown"

@@ -5,7 +5,7 @@ import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
 import type { ItemDestination, PolicyItem } from "./policy.ts";
 import { isOf, itemKey, type ItemKind, type ItemWorks, recordedItem, type WorkScope } from "./works.ts";
 
-/** The credential whose secret was last delivered to a destination, or will be. */
+/** The credential whose secret a destination has, or will get. */
 export interface Holder {
   readonly kind: ItemKind;
   readonly entry: string;
@@ -17,7 +17,10 @@ export interface Holder {
   readonly issuer: string | undefined;
 }
 
-/** Identifies a destination. For a command, the text includes the format and owner, which may decide the place. */
+/**
+ * @returns a text that identifies the destination; for a command, also by its format, kind and service account, which
+ * the command may use to choose the place
+ */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -37,7 +40,7 @@ function commandPlace(mark: string, owner: { kind: string | undefined; serviceAc
   return `command:${mark} ${owner.kind ?? ""} ${owner.serviceAccount ?? ""}`;
 }
 
-/** @returns the destination in the form of `placeOf`; undefined if the destination cannot be identified */
+/** @returns a destination in the form of `placeOf`; undefined for standard output or a command without a mark */
 export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | "request_text">): string | undefined {
   if (at.kind === "file") return `file:${at.path}`;
   if (at.kind === "profile") return `profile:${at.name}`;
@@ -55,11 +58,11 @@ export interface HolderScope {
   readonly scope: WorkScope;
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly places: ReadonlySet<string>;
-  /** False if the destination is on another machine, or if the delivered secret no longer exists. */
+  /** False if the destination, as seen from this machine, cannot have the entry's secret. */
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
 }
 
-/** Maps each place, in the form of `placeOf`, to the credential last delivered there, unless its secret is invalid. */
+/** Maps places to the credentials last delivered there, without secrets that were revoked or rotated in place. */
 export function holdersOf(
   entries: readonly Entry[],
   { scope, works, places, isHere }: HolderScope,
@@ -115,13 +118,13 @@ export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   return newest;
 }
 
-/** True if the secret is at its destination, or may still be delivered. */
+/** True if the entry has delivered its secret, or may still deliver it. */
 export function mayHold({ destination, state, operation }: Entry): boolean {
   if (destination === null || operation.endsWith(".revoke")) return false;
   return state === "done" || !isSettled(state);
 }
 
-/** Finds an entry's item by its client or key, else by its work or parent, else by the item in its record. */
+/** Finds an entry's item by the entry's credential, else by the entry or its parent, else by the recorded name. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();

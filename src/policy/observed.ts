@@ -1,4 +1,4 @@
-// The inputs of a plan: the journal's work, and the service's clients and keys.
+// The inputs of a plan from the journal, the service and this machine.
 import type { Delivered, Holder } from "./holders.ts";
 import type { ItemWorks } from "./works.ts";
 
@@ -27,11 +27,11 @@ export interface Observed {
   /** The service's time, milliseconds since 1970. */
   readonly nowMs: number;
   readonly profile: string;
-  /** The journal's work for each item, by `itemKey`. */
+  /** By `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;
   readonly keys: ReadonlyMap<string, SeenCredential>;
-  /** The credential whose secret is at each destination, by `placeOf`. */
+  /** The credential last delivered to each destination, by `placeOf`. */
   readonly holders: ReadonlyMap<string, Holder>;
   /** The last delivery of each secret, by resource id. */
   readonly delivered: ReadonlyMap<string, Delivered>;
@@ -41,6 +41,6 @@ export interface Observed {
   readonly elsewhere: ReadonlySet<string>;
   /** Ids of the items' entries with a record that lacks a valid signature. */
   readonly untrusted?: ReadonlySet<string>;
-  /** Unfinished creations that may have made a client of unknown id, by service account. */
+  /** Number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }

@@ -1,4 +1,4 @@
-// The plan of a policy: one row per item in the file's order, and the slots that the plan needs.
+// Plans a policy: one row per item, with the slots of its service account.
 import {
   changedCommands,
   decide,
@@ -56,7 +56,7 @@ export interface Plan {
   /** Free slots by the id of the service account. */
   readonly freeSlots: ReadonlyMap<string, number>;
   readonly unmanaged: readonly Unmanaged[];
-  /** When the window opens, ISO 8601 UTC; absent if it is open. */
+  /** ISO 8601 UTC; undefined unless the window is closed. */
   readonly opensAt?: string | undefined;
 }
 
@@ -71,7 +71,7 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
-  /** True if `apply` adopts a credential that fits only one item, if no other credential fits that item. */
+  /** True to adopt each credential that fits exactly one item, if that item fits no other credential. */
   readonly adopt?: boolean | undefined;
   /** Names of the items to plan; empty means all. */
   readonly only: ReadonlySet<string>;
@@ -105,7 +105,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   };
 }
 
-/** A person must choose the item of a credential that fits several. `adopt` adopts those that fit only one. */
+/** If a credential fits several items, a person chooses one. `adopt` covers credentials that fit only one. */
 function resolveAmbiguity(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)
@@ -126,7 +126,6 @@ function resolveAmbiguity(decisions: readonly Decision[], { adopt = false }: Pla
   });
 }
 
-/** The longest overdue changes start first. */
 function postponedByLimit(decisions: readonly Decision[], { changesPerRun }: Policy): Map<string, string> {
   const starting = decisions
     .filter(({ step, hold }) => hold === undefined && (step.do === "create" || step.do === "replace"))

@@ -67,7 +67,7 @@ export interface Policy {
   readonly profile?: string | undefined;
   readonly items: readonly PolicyItem[];
   readonly window?: DailyWindow | undefined;
-  /** After so many consecutive failures, an item is not retried automatically. */
+  /** After this many consecutive failures, `apply` retries an item only with `--retry`. */
   readonly maxFailures: number;
   readonly changesPerRun: number;
   readonly keepFreeSlots: number;

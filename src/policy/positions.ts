@@ -1,4 +1,4 @@
-// Finds values of YAML text for messages. Lines and columns start at 1.
+// Finds the positions of YAML values for messages. Lines and columns start at 1.
 import { type Document, isMap, isNode, isPair, isSeq, LineCounter, type Node, type Pair } from "yaml";
 
 export interface Position {
@@ -17,7 +17,7 @@ export class Positions {
     this.#lines = lines;
   }
 
-  /** @returns the position of the value, or of its parent if the value is missing */
+  /** @returns the position of the value; if the value is missing, of its closest existing parent */
   ofValue(path: Path): Position {
     return this.#at(this.#follow(path).node);
   }

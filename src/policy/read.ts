@@ -1,4 +1,4 @@
-// Parses a policy file's text, or reports every defect with its position. Reads no other files.
+// Parses a policy file's text, or reports its defects with their positions.
 import { type Document, isAlias, isNode, isScalar, LineCounter, parseDocument, visit, type YAMLError } from "yaml";
 import { Failure } from "../errors.ts";
 import type { Policy } from "./policy.ts";
@@ -7,7 +7,7 @@ import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
 import { shell, flags, similarName } from "../next-step.ts";
 
-/** In bytes. A policy of a thousand items needs a fifth of this. */
+/** In bytes. */
 export const longestPolicy = 1024 * 1024;
 /** In bytes. The rows of a plan are longer than the items of its policy. */
 export const longestPlan = 16 * longestPolicy;
@@ -24,7 +24,7 @@ export interface PolicySource {
   readonly realFolder?: (folder: string) => string;
 }
 
-/** @throws Failure `usage` that shows each defect with file, line, column, value and the allowed values */
+/** @throws Failure `usage` that lists the defects with their positions */
 export function readPolicy({ text, file, folder, nowMs, realFolder }: PolicySource): Policy {
   const source = text.replace(/^\uFEFF/, "");
   refuseHuge(source, file);
@@ -50,7 +50,7 @@ interface LocatedDefect extends Position {
 function refuseHuge(source: string, file: string): void {
   if (Buffer.byteLength(source) > longestPolicy)
     throw new Failure("usage", `${file}: the file is too large. Allowed: up to 1 MiB.`, { meaning: nothingSent });
-  // The YAML library's memory grows with nesting: a million brackets would crash the process.
+  // The YAML library's memory grows with nesting, so deep nesting could crash the process.
   let depth = 0;
   for (const [index, line] of source.split("\n").entries()) {
     const items = /^\s*(?:- )*/.exec(line)![0].split("-").length - 1;
@@ -84,7 +84,7 @@ interface YamlSource {
   readonly source: string;
 }
 
-/** Reports every independent error, but only the first of the others, which may cause the rest. */
+/** Reports all independent errors, but at most one other, because it may cause the rest. */
 function yamlDefects(document: Document, { positions, source }: YamlSource): LocatedDefect[] {
   const errors = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const hasTab = errors.some(({ code }) => code === "TAB_AS_INDENT");
@@ -126,7 +126,7 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
   return message.replace(/\.$/, "");
 }
 
-/** Refuses anchors, aliases, tags, control characters and `__proto__`, which hide a value or have side effects. */
+/** Finds anchors, aliases, tags, control characters and `__proto__`, which hide a value or have side effects. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
   const defects: LocatedDefect[] = [];
   visit(document, (_key, node) => {
@@ -147,7 +147,7 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
   return defects;
 }
 
-/** Matches invisible and control characters, except newlines and tabs, which commands may contain. */
+/** Matches control characters and marks of text direction, except newlines and tabs, which commands may contain. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for them
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 

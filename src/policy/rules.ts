@@ -236,7 +236,7 @@ class Rules {
     return { ...secret, file: resolve(this.#context.folder, secret.file) };
   }
 
-  /** Two secrets at one destination would overwrite each other. */
+  /** Names identify items, and two secrets at one destination would overwrite each other. */
   #refuseDuplicates(items: readonly PolicyItem[]): void {
     const names = new Set<string>();
     const places = new Map<string, string>();
@@ -263,7 +263,7 @@ class Rules {
     }
   }
 
-  /** Resolves links to the folder, so that two paths to the same file are equal. */
+  /** Resolves links in the folder's path, so that two paths to the same file are equal. */
   #realPlace(destination: ItemDestination): ItemDestination {
     const { realFolder } = this.#context;
     if (!("file" in destination) || realFolder === undefined) return destination;

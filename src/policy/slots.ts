@@ -1,4 +1,4 @@
-// Counts the used slots of each service account, which has 20, before and after each row of a plan.
+// Counts each service account's used slots in a plan, and postpones rotations without a free slot.
 import type { Decision } from "./decide.ts";
 import { maxClients } from "../api/oauth-client-creation.ts";
 import type { Observed } from "./observed.ts";
@@ -6,14 +6,13 @@ import type { Observed } from "./observed.ts";
 export interface SlotRefusal {
   readonly account: string;
   readonly used: number;
-  /** Free slots that the plan needs. */
   readonly needed: number;
   /** The number of slots that the policy allows to be in use. */
   readonly limit: number;
 }
 
 interface SlotAssignment {
-  /** Here, a rotation without a free slot has the action `wait`. */
+  /** The given decisions, with the action `wait` for each rotation without a free slot. */
   readonly decisions: readonly Decision[];
   /** Used slots before and after each row, by item name. */
   readonly spans: ReadonlyMap<string, { readonly before: number; readonly after: number }>;

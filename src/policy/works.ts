@@ -49,7 +49,7 @@ export interface ItemRef {
   readonly name: string;
 }
 
-/** Replaces characters that are invalid in an item's name. */
+/** Makes a valid item name from any text. */
 export function nameOf(text: string, kind: ItemKind): string {
   const name = text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 90);
   return name.replaceAll(/^[._-]+|[._-]+$/g, "") || kind.replace("_", "-");
@@ -149,7 +149,7 @@ function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyM
   const made = works
     .filter(({ entry, made: id }) => id !== undefined && leavesCredential.has(entry.state))
     .map(({ made: id }) => id!);
-  // If a rotation failed, the item keeps its old credential.
+  // Old credentials are candidates too, because an item keeps its old one if the rotation fails.
   const replaced = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
   return {
     works,
@@ -191,7 +191,7 @@ export interface KnownClient {
 }
 
 export class ClientInventory {
-  /** Unfinished creations that may have made a client of unknown id, by service account. */
+  /** Number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved = new Map<string, number>();
   readonly #scope: WorkScope;
   readonly #created: (KnownClient & { readonly entry: string })[] = [];

@@ -1,4 +1,4 @@
-// `integ api` sends an authenticated request to any endpoint, without a journal entry.
+// `integ api` sends an authenticated request to any endpoint of the API, without a journal entry.
 import { addDryRun, defineVerb } from "../verb.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";

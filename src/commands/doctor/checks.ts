@@ -1,4 +1,4 @@
-// Checks of `integ doctor` that send no request and read no secret.
+// Checks of `integ doctor` that send the service no request and read no secret.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import { needsAttention, type MoveMark, movedWords } from "../../journal/entry.ts";
@@ -25,7 +25,7 @@ export const machineChecks: readonly Check[] = [
 
 async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
-  // With --all-profiles, the user chose no profile.
+  // With `--all-profiles`, the source is `flag` too, although no flag names the profile.
   const by = profile.source === "flag" ? subject.context.settings.profile && "--profile" : profile.source;
   const address = profile.baseUrl.startsWith("http:")
     ? "plain http, loopback only"

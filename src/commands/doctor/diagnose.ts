@@ -63,7 +63,7 @@ async function printRows(
     throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
 }
 
-/** In a table, checks with the same result share a row. */
+/** In a table, warnings and problems with the same result share a row. */
 function mergedRows(rows: readonly ProfileDiagnosis[]): ProfileDiagnosis[] {
   const shown = new Map<string, ProfileDiagnosis>();
   for (const row of rows) {

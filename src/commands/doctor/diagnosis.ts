@@ -21,7 +21,7 @@ export interface Subject {
 
 export interface Check {
   readonly name: string;
-  /** Skipped if the `service` check shows that the address or credential does not work. */
+  /** What the check needs. integ skips the check if the `service` check shows that this does not work. */
   readonly needs?: "address" | "credential";
   readonly run: (subject: Subject) => Promise<readonly Diagnosis[]>;
 }

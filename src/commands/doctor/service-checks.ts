@@ -154,7 +154,7 @@ async function knownClient(subject: Subject): Promise<string | undefined> {
   return [...clients.all()].find(({ status }) => status !== "revoked")?.id;
 }
 
-/** A 404 has two causes: an unknown client, or no OAuth access (§7). */
+/** A 404 may mean an unknown client or no OAuth access (§7). */
 async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagnosis> {
   const id = await knownClient(subject);
   if (id !== undefined)
@@ -164,7 +164,7 @@ async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagn
       message: `not known: client ${id}, which the journal names, is not found (404)`,
       ...fieldsOfStep({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
     };
-  // A token was fetched with client credentials, so OAuth access is enabled.
+  // With client credentials, a token was fetched, so OAuth access is enabled.
   const { kind } = await (await subject.profile()).credential();
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
   return ok(check, "not refused: a made-up client id got 404, which does not show whether OAuth access is enabled");

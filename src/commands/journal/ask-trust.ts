@@ -9,11 +9,11 @@ import { creationOf } from "./deliveries.ts";
 
 interface TrustQuestion {
   readonly steps: readonly DryStep[];
-  /** Asks once for all entries. @throws Failure `usage` for a no, or if integ cannot ask */
+  /** Asks once for all entries. @throws Failure `usage` if the user declines, or integ cannot ask */
   ask(): Promise<void>;
 }
 
-/** @param journal contains the creations of rotations, which record the destinations of the new secrets */
+/** @param journal is searched for the creations of rotations, which record the destinations of the new secrets */
 export async function showTrust(
   { output }: Context,
   journal: Journal,

@@ -133,7 +133,7 @@ async function reportClaim(
   if (place) context.output.note(place);
   if (hasNoId(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
-  // The new secret is delivered, so the rotation can revoke the old credential.
+  // With the new secret delivered, the rotation can revoke the old credential.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 
@@ -166,7 +166,7 @@ function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
   });
 }
 
-/** Refuses a secret that a revocation or a confirmed later rotation invalidated. An unconfirmed rotation only warns. */
+/** Refuses a secret that a revocation or later rotation made invalid. If that is not certain, only warns. */
 async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
   if (resource_id === null) return;
   const entries = await (await context.journal()).select({ all: true, resource: resource_id });

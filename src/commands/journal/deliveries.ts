@@ -49,7 +49,7 @@ export async function creationOf(journal: Journal, entry: Entry): Promise<Entry 
   return currentChild(journal, entry);
 }
 
-/** A single destination has no recorded progress: the entry's state shows it. */
+/** The journal records no progress for a single destination, so the entry's state decides. */
 function progressIn(
   { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
   { differs }: Entry["detail"],

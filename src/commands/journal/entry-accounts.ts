@@ -9,8 +9,8 @@ interface SharedAccount {
 }
 
 /**
- * Interrupted creations of one account share a token, because a thousand creations should not request a thousand tokens. After
- * a change that may replace a credential, later creations get a new account.
+ * Interrupted creations of one account share a token, because a thousand creations should not request a thousand
+ * tokens. After a change that may replace a credential, later creations get a new account.
  */
 export class EntryAccounts {
   readonly #find: (entry: Entry) => Promise<Account>;
@@ -47,8 +47,8 @@ export class EntryAccounts {
   }
 
   /**
-   * After a 401, gives the entry a new account once: the token may have expired early, or another process may have rotated the
-   * secret.
+   * After a 401, gives the entry a new account once: the token may have expired early, or another process may have
+   * rotated the secret.
    * @returns true if the creation should be sent again
    */
   retryWithOwnAccount({ entry, failure }: Recovered): boolean {

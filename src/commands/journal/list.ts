@@ -44,7 +44,7 @@ export const command = defineVerb({
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
     const filter = { ...own, ...filterOf(context, options) };
-    // Unfinished entries are few, so integ reads all of them to find their needs. It reads longer lists page by page.
+    // integ reads all unfinished entries, which are few, to find what they need. It reads other lists page by page.
     const { all, state: states } = options;
     const open = states?.filter((state) => !isSettled(state));
     const due = open?.length === 0 ? [] : await journal.select({ ...filter, all: false, states: open });
@@ -62,7 +62,7 @@ export const command = defineVerb({
     let untrustedCount = 0;
     const print = async (page: readonly Entry[]): Promise<void> => {
       const untrusted = await journal.untrusted(page.map(({ id }) => id));
-      // A command for a waiting entry would do nothing until the entry's next step is due.
+      // A table shows no command for a waiting entry before its next step is due: the command would do nothing.
       const isLater = (entry: Entry): boolean =>
         context.output.format === "table" &&
         entry.state === "waiting" &&

@@ -28,7 +28,7 @@ export const command = defineVerb({
         hint: "Put the password into PGPASSWORD or ~/.pgpass, and leave it out of the address.",
       });
     const [used, target] = [await context.journal(), await context.journalAt(to)];
-    // If the profile or INTEG_JOURNAL already names the target, the entries are in this machine's own journal.
+    // If the profile or INTEG_JOURNAL already names the target, the entries to move are in this machine's own journal.
     const from = used.path === target.path ? await ownJournal(context) : used;
     if (from === undefined || from.path === target.path)
       throw new Failure("usage", "The journal is already there.", { hint: "Choose another place with --to." });
@@ -71,7 +71,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   const secrets = await secretsIn(from, target);
   const untrusted = await untrustedIn(from);
   await (await showTrust(context, from, untrusted)).ask();
-  // From here on, only one of the journals accepts changes, even after a crash.
+  // From here on, at most one of the journals accepts changes, even after a crash.
   if (before === undefined) await from.markMoved({ to: target.path, isUnfinished: true });
   const merged = await copy(from, target, { secrets, untrusted }).catch((error: unknown) =>
     unmarkAndThrow(error, from, before),
@@ -96,7 +96,8 @@ async function copy(
   { secrets, untrusted }: { readonly secrets: readonly string[]; readonly untrusted: readonly EntryRecords[] },
 ): Promise<Merged> {
   const merged = await target.merge(from.recordsAsSeen(untrusted), { isMove: true });
-  // After an earlier attempt, a secret may have been claimed from the target already: `select` skips its finished entry.
+  // After an earlier attempt, a secret may have been claimed from the target already: `select` skips its finished
+  // entry.
   const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
   for (const { id } of open) {
     const ciphertext = await from.escrow?.get(id);
@@ -140,8 +141,8 @@ async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
 }
 
 /**
- * Refuses a target whose entries were moved elsewhere, unless `from` has all of them. If the entries of `from` were moved too
- * (`isDone`), the target's move must be unfinished.
+ * Refuses a target whose entries were moved elsewhere, unless `from` has all of them. If the entries of `from` were
+ * moved too (`isDone`), the target's move must be unfinished.
  */
 async function assertNotElsewhere(
   from: Journal,

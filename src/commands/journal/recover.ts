@@ -88,7 +88,6 @@ export const command = defineVerb({
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), requested.options);
     const progress = progressOf(context, entries);
-    // integ recovers one entry at a time if it may ask, or if the user typed a destination.
     const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
     const startedAt = new Date(context.clock.now()).toISOString();
     const results = await recover(journal, entries, {
@@ -217,7 +216,6 @@ async function refuseProfileLockout(journal: Journal, entry: Entry, { options: {
   });
 }
 
-/** @throws Failure `usage` for an invalid address, before anything is sent */
 async function refuseInvalidStore({ secrets }: Context, { to }: SecretOptions): Promise<void> {
   const stores = to.filter(({ kind }) => kind === "store");
   if (stores.length > 0) await secrets.destination({ to: stores }, async () => {});

@@ -1,4 +1,4 @@
-// Chooses the destination of an unfinished entry's secret: the recorded one, or the typed one for an entry named by its id.
+// Chooses between the recorded and the typed destination of an unfinished entry's secret.
 import { resolve } from "node:path";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -45,7 +45,7 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
 
 export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
   if (destination?.kind === "several") return { ...typed, remembered: destination };
-  // The recorded profile or store takes precedence over the screen.
+  // Without a typed destination, a recorded profile or store takes precedence over the screen.
   const isRemembered = destination?.kind === "store" || destination?.kind === "profile";
   const option = isRemembered && typed.to.length === 0 ? describeDestination(destination).option : undefined;
   return option ? { ...typed, to: [option] } : typed;

@@ -43,7 +43,7 @@ export const entryView: ResourceView = {
   nulls: [],
 };
 
-/** Columns that only `--fields` shows. */
+/** Columns that a table shows only with `--fields`. */
 const extraColumns = [
   "object",
   "replaces",
@@ -102,7 +102,7 @@ function requestJson(text: string): string {
 }
 
 export interface EntryExtras {
-  /** A record lacks a valid HMAC: integ sends no request for the entry, which still blocks other changes. */
+  /** True if a record of the entry lacks a valid HMAC. */
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
   /** What this machine needs before it can take the entry's own next step. */

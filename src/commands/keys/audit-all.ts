@@ -11,7 +11,7 @@ import { applyWaivers, type Waived, type Waiver } from "./audit-waivers.ts";
 
 export interface KeysAudit extends Waived {
   readonly keys: number;
-  /** Number of judged keys. Revoked keys and keys of undocumented status are not judged. */
+  /** Number of keys, except those that are revoked or have an invalid or undocumented status. */
   readonly judged: number;
   readonly unjudged: readonly UnjudgedRule[];
   readonly counts: Readonly<Record<Severity, number>>;

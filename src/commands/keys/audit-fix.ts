@@ -16,7 +16,7 @@ import { deliveredKeyView, revokedKeyView } from "./keys.ts";
 import { requestOf } from "./replacement.ts";
 
 const idleRules: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
-/** Rules whose findings a replacement fixes. */
+/** Rules whose findings `--fix` fixes by a replacement. */
 const ageRules: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
 /** The remedies in audit-rules.ts have the same values. */
 const [overlap, expiresIn] = ["1d", "90d"];
@@ -116,13 +116,13 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   return fixes;
 }
 
-/** Skips a key if the API does not show all its properties: a person must replace it. */
+/** Skips a key that integ cannot replace without flags: a person must replace it. */
 function skipUnknownFields(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
-/** The caller's own key never has exactly this command as its remedy. Low severity means a new key. */
+/** The caller's own key never has exactly this command as its remedy. Low severity means that the key is new. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }

@@ -52,7 +52,7 @@ export interface JudgedKey {
   readonly unjudged: readonly UnjudgedRule[];
   /** Milliseconds since 1970; the largest number without a known expiry. */
   readonly endsMs: number;
-  /** False for an undocumented status. */
+  /** False for an invalid or undocumented status. */
   readonly isJudged: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface AuditInput {
   readonly now: number;
   readonly limits: Thresholds;
   readonly caller: Caller;
-  /** For each key in a running overlap, by its id, the remedy in place of a revocation or another rotation. */
+  /** By key id: the remedies of keys in a policy or a running overlap, in place of those that the rules give. */
   readonly ending?: ReadonlyMap<string, Advice>;
 }
 
@@ -91,7 +91,7 @@ export interface Caller {
   readonly ownership: (id: string) => Ownership;
 }
 
-/** Without exact times below an hour, repeated runs print the same message. */
+/** Omits exact times below an hour, so that repeated runs print the same message. */
 const whole = (ms: number): string => (ms < 3_600_000 ? "less than an hour" : roundedDuration(ms, true));
 const fine: Verdict = { kind: "fine" };
 
@@ -107,7 +107,7 @@ function unjudged(reason: string): Verdict {
 export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, at: AuditInput): JudgedKey | undefined {
   const key = readAccessKey(row);
   if (key.status === "revoked") return undefined;
-  // Spread objects would take three times as long for 100,000 keys, and need a full garbage collection.
+  // Objects are written out, because spreads would be much slower for 100,000 keys.
   const [key_id, key_name] = [key.id ?? null, key.name ?? null];
   const { now, limits, caller, ending } = at;
   const ownership = key.id === undefined ? "maybe" : caller.ownership(key.id);
@@ -214,7 +214,7 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
   },
   idle(subject) {
     const used = pastTime(subject, "lastUsedAt");
-    // `never_used` reports a missing or null time.
+    // `never_used` judges a missing, null or unusable time.
     if (typeof used !== "number" || subject.now - used <= subject.limits.maxIdleMs) return fine;
     return finding("medium", `was last used at ${subject.key.lastUsedAt}, ${whole(subject.now - used)} ago`, "revoke");
   },
@@ -250,8 +250,8 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
 const remedyWithoutId: Advice = "Ask the service's operator for the id of this key.";
 
 /**
- * A revocation fixes all findings; a replacement has the flags of all. The caller's own key is never revoked before the caller
- * has another one.
+ * A revocation fixes all findings; a replacement has the flags of all. The caller's own key is never revoked before the
+ * caller has another one.
  */
 function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
@@ -307,7 +307,7 @@ export function ageOf(subject: KeyAt): number | string {
   return created ?? "its createdAt is null";
 }
 
-/** @returns milliseconds since 1970. Accepts only RFC 3339, unlike `Date.parse`. */
+/** @returns milliseconds since 1970. Unlike `Date.parse`, requires a time of day and a zone. */
 export function timeOf(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i.test(text)) return undefined;
   const time = Date.parse(text.replace(" ", "T"));

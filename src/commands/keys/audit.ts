@@ -85,7 +85,7 @@ export const command = defineVerb({
   },
 });
 
-/** A rotation by hand would take the secret away from the destination of a key's item. */
+/** Remedies for keys of policy items, because only `apply` delivers a new secret to the item's destination. */
 async function ofPolicies(context: Context, { baseUrl, organizationId }: ActiveProfile): Promise<Map<string, Advice>> {
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const works = await context
@@ -101,7 +101,6 @@ async function ofPolicies(context: Context, { baseUrl, organizationId }: ActiveP
   );
 }
 
-/** A journal that cannot be read explains no key. */
 async function overlaps(context: Context, { baseUrl }: ActiveProfile): Promise<Map<string, Advice>> {
   const entries = await context
     .journal()
@@ -183,7 +182,7 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `Audited ${judged} of ${keys} keys; revoked keys are not audited.`;
 }
 
-/** False with `--fields`: a list has no place for the facts of the notes. */
+/** With `--fields`, the output is a list, which has no place for the facts of the notes. */
 function isOneDocument({ format, fields }: Context["output"]): boolean {
   return (format === "json" || format === "yaml") && fields === undefined;
 }

@@ -25,8 +25,8 @@ export const addKeyOptions = sharedOptions((command) =>
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
- * A mark identifies the key after a lost response. It is the default without a terminal, where no one can choose between keys of
- * one name, and in a team's journal, where another person may finish the creation.
+ * A mark identifies the key after a lost response. It is the default without a terminal, where no one can choose
+ * between keys of one name, and in a team's journal, where another person may finish the creation.
  */
 export async function isMarked(
   { journal, output }: Pick<Context, "journal" | "output">,
@@ -43,7 +43,7 @@ export async function isMarked(
 export interface Expiry {
   /** ISO 8601; null if the key never expires. */
   readonly at: string | null;
-  /** Shows the typed value independently of the current time, such as `in 7776000000 ms`. */
+  /** Identifies the requested expiry independently of the current time, such as `in 7776000000 ms`. */
   readonly fingerprint: string;
 }
 

@@ -1,5 +1,4 @@
-// Replaces a key by one with the same properties. Flags must give properties that the list does not show, and only flags add
-// access.
+// Replaces a key by one with the same properties. Flags change them, and must give those that the list does not show.
 import { clockSkewMs } from "../../journal/entry.ts";
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
@@ -144,7 +143,7 @@ async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): 
   return name !== undefined && old.name.startsWith(`${name}-`) ? { ...old, name } : old;
 }
 
-/** @param until the earliest end of the overlap, in milliseconds since 1970 */
+/** @param until end of the overlap, in milliseconds since 1970 */
 export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number): void {
   if (expiresAt === undefined || Date.parse(expiresAt) > until) return;
   throw new Failure("usage", `The new key would expire at ${expiresAt}, before the overlap ends.`, {

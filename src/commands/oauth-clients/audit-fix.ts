@@ -1,4 +1,4 @@
-// `oauth-clients audit --fix` revokes disabled and expired clients, and rotates old ones whose secret has a recorded destination.
+// `oauth-clients audit --fix` revokes unusable clients, and rotates old ones whose secret has a recorded destination.
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";

@@ -19,13 +19,13 @@ export interface ClientFinding {
 export interface ClientAuditLimits {
   readonly maxAgeMs: number;
   readonly nowMs: number;
-  /** These clients belong to a policy item in the journal; undefined without a policy file, when none must. */
+  /** Clients of policy items, by the journal. Undefined without a policy file, because then no client needs an item. */
   readonly declared: ReadonlySet<string> | undefined;
-  /** Policy items have these names. The audit adds the names that it suggests, so that it suggests no name twice. */
+  /** Names of policy items. The audit adds each name that it suggests, so that it suggests none twice. */
   readonly names: Set<string>;
 }
 
-/** Such a client holds a slot, and nothing can use it. */
+/** Clients of these statuses hold a slot, and no program can use them. */
 export const unusableStatuses: ReadonlySet<string | undefined> = new Set(["disabled", "expired"]);
 const nearlyFull = 18;
 const day = 86_400_000;

@@ -1,4 +1,4 @@
-// Prompts offer the journal's clients, because the API cannot list clients (§4.2).
+// Finds clients in the journal, because the API cannot list clients (§4.2).
 import type { Service } from "../../api/connect.ts";
 import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -213,7 +213,6 @@ function isNotFound(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === "not_found";
 }
 
-/** Finds clients by resource id or `client_id`. */
 async function clientsNamed(context: Context, typed: string): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   return clientsIn(await (await context.journal()).select({ all: true, resource: typed }), baseUrl);

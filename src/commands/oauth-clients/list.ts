@@ -1,4 +1,4 @@
-// The API cannot list clients: the journal gives their ids, and each client is read from the service.
+// Lists the journal's clients, because the API cannot list clients. Without `--offline`, the service gives their state.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";

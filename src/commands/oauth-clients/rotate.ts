@@ -64,7 +64,7 @@ export const command = defineVerb({
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
     const typedSecrets = secretOptionsOf(options);
-    // Loads all modules now: an update of integ must not interrupt the rotation.
+    // Loads the modules of a change now, so that an update of integ cannot interrupt the rotation.
     await context.loadForChange();
     const clientId = await clientOf(context, { typed, name: options.name });
     const { options: secretOptions, isScreen } = await askDestination(context, typedSecrets, {

@@ -90,8 +90,8 @@ function createGlobalOptions(command: Command): readonly Option[] {
 }
 
 /**
- * @returns the options of all levels of the command line. `--no-input` counts only as `false`: `true` is its default,
- * and commander stores a command's own `--input <file>` under the same name.
+ * @returns the options of all levels of the command line. A `--no-` option counts only as `false`: `true` is its
+ * default, and commander stores a command's own `--input <file>` under the name of `--no-input`.
  */
 export function typedGlobals(leaf: PlainCommand): GlobalOptions {
   const merged: Record<string, unknown> = {};
@@ -239,7 +239,9 @@ function durationOf(text: string, { name, hint }: { readonly name: string; reado
   return ms;
 }
 
-/** @throws Failure `usage` for an invalid duration, or a number other than 0 without a unit: 90 may mean days or seconds */
+/**
+ * @throws Failure `usage` for an invalid duration, or a number other than 0 without a unit: 90 may mean days or seconds
+ */
 export function parseLifetime(text: string, name: string): number {
   if (/^\d+(\.\d+)?$/.test(text.trim()) && Number(text) !== 0)
     throw invalidValue(name, text, {

@@ -233,8 +233,8 @@ async function confirmOwnProfile(context: Context, options: SecretOptions): Prom
 }
 
 /**
- * Asks where the secret goes, because terminals and logs would keep a printed secret.
- * @returns the typed options if they name a destination, in a dry run, or without a terminal
+ * Asks where the secret goes, because terminals and logs would keep a printed secret. Does not ask in a dry run,
+ * without a terminal, or if a destination, a format or `--force` is typed.
  */
 export async function askDestination(
   context: Context,

@@ -15,14 +15,14 @@ export const appliedColumns = [
   { path: "result", heading: "result", kind: "status" },
   { path: "resource_id", heading: "resource", isDetail: true },
   { path: "due_at", heading: "due", kind: "time", isDetail: true },
-  // A narrow table moves a text column below its row; for an id column, each row would become a block.
+  // Not `id`: a narrow table moves a text column below its row, but an id column can turn each row into a block.
   { path: "entry", heading: "entry", kind: "text" },
   { path: "message", heading: "message", kind: "sentence" },
 ] as const;
 
 export const appliedFields = [...appliedColumns, ...["choices", "error"].map((path) => ({ path, heading: path }))];
 
-/** @returns true if the page listed the credentials in no item */
+/** @returns true if a page was shown, which lists the credentials in no item */
 export async function confirmPlan(
   { output, settings }: Context,
   { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
@@ -117,8 +117,8 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
 }
 
 /**
- * Precedence: an unknown outcome, an interruption, other failures.
- * @throws Failure the first of these; without one, `findings` if an item needs a person
+ * @throws Failure an unknown outcome, else an interruption, else the worst failure; without one, `findings` if an item
+ * needs a person
  */
 export function conclude(
   context: Context,
@@ -152,7 +152,7 @@ export function conclude(
   if (left.length === 0) return;
   const count = left.length === 1 ? "1 item needs" : `${left.length} items need`;
   const names = steps.length === 1 ? `: ${steps[0]!.names.join(", ")}` : "";
-  // At a terminal, the table above gives the reason.
+  // The table above already gives the reason.
   const reason = `${left[0]!.planned.row.name}: ${messageOf(left[0]!).replace(/\.$/, "")}.`;
   const meaning = output.isTable ? {} : { meaning: reason };
   throw new Failure(

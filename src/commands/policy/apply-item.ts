@@ -1,4 +1,4 @@
-// Applies one item of a plan as an ordinary change with an entry in the journal. The policy keeps no other state.
+// Applies one item of a plan as an ordinary change with a journal entry.
 import type { DiskHealth } from "../../disk/disk-health.ts";
 import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
@@ -32,7 +32,6 @@ export interface ApplyOptions {
   readonly bench: Workbench;
   readonly disk: DiskHealth;
   readonly scope: WorkScope;
-  /** Ids of the journal's entries at the time of the plan. */
   readonly entriesAtPlan: ReadonlySet<string>;
   /** How long to wait for a pending client. */
   readonly waitMs: number;
@@ -45,7 +44,6 @@ export interface ItemOutcome {
   readonly failure?: Failure;
 }
 
-/** Returns a failure in the outcome instead of throwing it. */
 export async function applyItem(decision: Decision, options: ApplyOptions): Promise<ItemOutcome> {
   const { item, step } = decision;
   const { bench, scope, entriesAtPlan } = options;
@@ -72,7 +70,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
       const finished = await resume(work, step.entry);
       if (finished === undefined || isRefusedUnsent(finished))
         return { result: "elsewhere", entry: await named.newest() };
-      // The entry's consent to replace content still applies, because the plan did not ask again.
+      // The refused entry's consent to replace content still applies, because the plan did not ask again.
       if (finished.state === "refused") await start(work, finished.destination);
     } else await start(work);
     const entry = await named.newest();
@@ -100,8 +98,8 @@ async function adoptAs(
 }
 
 /**
- * Finds a missing credential before integ records anything, so that it does not count as a failure of the item. The
- * delivery of a kept secret needs no credential.
+ * Checks the profile's credential before integ records anything, so that a missing one does not count as the item's
+ * failure. The delivery of a kept secret needs no credential.
  */
 async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const entry = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
@@ -140,7 +138,7 @@ function benchFor(
 
 function occupiedAdvice({ name, destinations }: PolicyItem): Advice {
   const [first] = destinations;
-  // A file or store beside a profile may be what is occupied.
+  // With several destinations, the occupied one may not be the profile.
   if (destinations.length > 1 || first === undefined || !("profile" in first))
     return "Move the current content away, or name another destination in the policy file: integ replaces only secrets that it delivered.";
   return `Name another profile in the policy file. Or create the credential yourself with ${flags.secretProfile} ${first.profile}, which replaces the profile's credential, and adopt it as the item ${name}.`;
@@ -173,8 +171,8 @@ async function destinationOf(
 }
 
 /**
- * `apply` may replace a lost secret, unless someone may use it: another program may have created the credential, or another
- * machine may have delivered the secret to a destination that integ cannot check.
+ * `apply` may replace a credential whose secret is lost, unless the secret may be in use: another program may have
+ * created the credential, or another machine may have delivered the secret to a destination that integ cannot check.
  */
 function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> {
   const isCheckable = (at: SingleDestination): boolean => {
@@ -193,7 +191,7 @@ function consents({ options: { waitMs }, decision: { item }, bench }: ItemWork) 
   return { waitMs, mayReplace: mayReplace(bench), mayRevokeUnproven, overlap: "leave" } as const;
 }
 
-/** @param before destination of an interrupted creation that created nothing */
+/** @param before destination of the refused entry that this change repeats */
 async function start(work: ItemWork, before?: EntryDestination | null): Promise<unknown> {
   const { bench, options } = work;
   const { item, step } = work.decision;
@@ -244,7 +242,7 @@ export function keyReplacement(
   };
 }
 
-/** True if integ refused its own entry before sending it, because another entry makes the same change. */
+/** True if integ refused its own entry before sending it, for example because another entry makes the same change. */
 function isRefusedUnsent({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
@@ -277,15 +275,14 @@ async function handleFailure(work: ItemWork, failure: Failure): Promise<ItemOutc
   return { result: "failed", failure, entry: await work.named.newest() };
 }
 
-/** Failures that do not count against the item. */
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
-/** Counts the failure in the item's entry. If this run has no entry, adds a refused one for the count. */
+/** Counts the failure in the entry of this run, else in the resumed entry, else in a new refused entry. */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;
   if (decision.step.do === "adopt") return;
-  // A run against another server says nothing about the item at its own.
+  // If this machine uses another server of the store, the failure says nothing about the item.
   for (const place of placesOf((await named.newest())?.destination ?? null))
     if (await work.options.context.secrets.isOfOtherServer(place)) return;
   const entry = [...named.admitted][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);

@@ -1,5 +1,5 @@
-// Applies a plan's items in parallel, in stages: adoptions, so that no existing credential is created again; unfinished changes
-// and ends of overlaps, which free slots; creations and rotations.
+// Applies a plan in stages: adoptions, then unfinished changes and ends of overlaps, which free slots, then creations
+// and rotations.
 import type { Decision } from "../../policy/decide.ts";
 import type { Plan, PlannedItem } from "../../policy/plan.ts";
 import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";
@@ -66,7 +66,7 @@ interface Limits {
   readonly isInterrupted: () => boolean;
 }
 
-/** A new client takes a slot of its service account; a rotation frees one when it revokes the old client. */
+/** Runs items in parallel. A creation or rotation of a client starts only if its service account has a free slot. */
 async function applyStage(
   items: readonly PlannedItem[],
   { slots, parallel, isInterrupted }: Limits,
@@ -106,7 +106,7 @@ function changeFreeSlots(decision: Decision, slots: Map<string, number>, by: num
   if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
 }
 
-/** True once the old client is revoked, or if this run created no client. */
+/** True if the old client is revoked, or this run created no client. */
 function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
   return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
 }

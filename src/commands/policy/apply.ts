@@ -90,7 +90,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), entriesAtPlan, waitMs },
       { parallel, watch: updateRows(table) },
     ).finally(() => table.done());
-    // Releases space that earlier runs reserved for their secrets.
+    // Earlier runs may have left reserved space or copies of secrets for entries that are finished now.
     const unfinished = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });
@@ -164,7 +164,7 @@ function adoptWithPlanFailure(): Failure {
   });
 }
 
-/** @param now the same plan for the current time: its window decides which items are postponed */
+/** @param now the same plan for the current time; if its window is closed, it postpones items of `plan` */
 function withCurrentWindow(plan: Plan, now: Plan): Plan {
   const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
   const items = plan.items.map((item) => ({

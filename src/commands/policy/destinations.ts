@@ -16,7 +16,9 @@ export async function deliveredFiles({ journal }: Pick<Context, "journal">): Pro
   return paths;
 }
 
-/** @param before recorded destination of an interrupted entry, with a person's consent to replace its content */
+/**
+ * @param before recorded destination of an interrupted entry, which may include a person's consent to replace content
+ */
 export function destinationOptions(
   destinations: readonly ItemDestination[],
   before: EntryDestination | null = null,

@@ -69,7 +69,7 @@ export function heldSteps(decisions: readonly Decision[], file: string): HeldSte
   }));
 }
 
-/** `profile` is the policy's. */
+/** @param profile the profile that the policy file names */
 export function reportHeld(
   { output, settings }: Context,
   steps: readonly HeldStep[],

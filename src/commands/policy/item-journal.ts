@@ -1,4 +1,4 @@
-// Adds the policy item to its entries, and lets only one process continue if several start a change of the item.
+// Names the policy item in its entries. If several processes start a change of the item, only one continues.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -11,9 +11,9 @@ import { isLocal } from "../../secrets/destination.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
-  /** Ids of the entries that this process added for the item, without steps of other entries. */
+  /** Ids of the root entries that this process added for the item. */
   readonly admitted: ReadonlySet<string>;
-  /** The item's newest entry of another process that is newer than the plan and was not withdrawn. */
+  /** The newest entry that another process added for the item since the plan. Withdrawn entries do not count. */
   newestOfOthers(): Promise<Entry | undefined>;
   newest(): Promise<Entry | undefined>;
 }
@@ -21,10 +21,9 @@ export interface NamedJournal {
 export interface JournalItem {
   readonly item: ItemRef;
   readonly entriesAtPlan: ReadonlySet<string>;
-  /** The item's credential: an entry that replaces it belongs to the item. */
+  /** Id of the item's credential. An entry that replaces it belongs to the item. */
   readonly current: string | undefined;
   readonly resumedEntry: string | undefined;
-  /** True if an entry with the item's name or credential belongs to the item. */
   readonly isWork: (entry: Entry) => boolean;
 }
 
@@ -42,8 +41,9 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     (await works()).filter(
       (entry) => isRoot(entry) && !item.entriesAtPlan.has(entry.id) && !admitted.has(entry.id) && !hasYielded(entry),
     );
-  // The lowest id continues: in a file, ids follow the order of admission. In a team's journal, a process with a higher id may not
-  // have seen this entry, so this process waits for its withdrawal or first step.
+  // The entry with the lowest id continues. In a file, ids follow the order of admission. In a team's journal, a
+  // process with a higher id may not see this entry yet, so this process waits until the other withdraws its entry or
+  // takes a step.
   const rivalOf = async ({ id: own }: Entry, rivals: () => Promise<Entry[]>): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
       const entries = await rivals();
@@ -86,7 +86,9 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   };
 }
 
-/** @returns entries of other items that are newer than the plan and deliver to one of the intent's destinations */
+/**
+ * @returns entries outside the item that are newer than the plan and may deliver to one of the intent's destinations
+ */
 async function rivalEntries({ journal, item, intent }: RivalSearch): Promise<Entry[]> {
   const placesOfWork = ({ destination = null, ...about }: WithDestination): string[] =>
     destination === null
@@ -111,7 +113,7 @@ interface RivalSearch {
 
 type WithDestination = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
 
-/** How long this process waits until another process withdraws its entry or takes the first step. */
+/** How long this process waits for another process to withdraw its entry or take the first step. */
 const rivalLimitMs = 10_000;
 const rivalPauseMs = 50;
 

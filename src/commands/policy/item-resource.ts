@@ -3,7 +3,9 @@ import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { ItemKind } from "../../policy/works.ts";
 
-/** @throws Failure `not_found` if the journal knows no credential of the item, `usage` if several policies have the item */
+/**
+ * @throws Failure `not_found` if the journal knows no credential of the item, `usage` if several policies have the item
+ */
 export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();
@@ -29,8 +31,9 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
 
 /**
  * Follows finished rotations to the newest successor. A person confirms it at a terminal; without a terminal or with
- * `--yes`, integ warns. @returns `id` without a successor
- * @throws Failure `usage` for a no
+ * `--yes`, integ warns.
+ * @returns `id` if it has no successor
+ * @throws Failure `usage` if the person declines
  */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();

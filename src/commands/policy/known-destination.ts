@@ -6,8 +6,9 @@ import { destinationOptions } from "./destinations.ts";
 import { isOfAnotherMachine } from "./places.ts";
 
 /**
- * @param machine id of this machine's state folder
- * @returns undefined for destinations that a policy file cannot name: the screen, a command, or a file of another machine
+ * @param machine this machine's id, if it has one
+ * @returns undefined without a delivery, or for a destination that a policy file cannot name, such as a command or a
+ * file of another machine
  */
 export function knownOptions(
   entries: readonly Entry[],
@@ -19,7 +20,7 @@ export function knownOptions(
   const destinations = itemDestinations(delivery?.destination ?? null, machine);
   if (destinations === undefined) return undefined;
   const options = destinationOptions(destinations);
-  // No one names the destination now, so a store must be that of the server that has the secret.
+  // The user does not name the destination again, so the recorded facts identify the store's server.
   const at = (index: number) => places[index] as SingleDestination & { kind: "store" };
   return { ...options, to: options.to.map((one, i) => (one.kind === "store" ? { ...one, facts: at(i).facts } : one)) };
 }

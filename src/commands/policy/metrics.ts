@@ -11,7 +11,7 @@ export interface StatusFacts {
   readonly keys: readonly AccessKey[];
   readonly areKeysRead: boolean;
   readonly unfinished: readonly Entry[];
-  /** Number of clients that the journal knows, by service account. */
+  /** Number of clients by service account, with creations that may have made one. */
   readonly slots: ReadonlyMap<string, number>;
   readonly actions: readonly string[];
   /** When `apply` of the policy last ended well for all items on this machine, ISO 8601. */

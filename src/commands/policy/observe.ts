@@ -49,7 +49,7 @@ export async function observe(
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
   const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
-  // Another credential may have had the same destination on another machine or server.
+  // Only active credentials count: an earlier one may have had the same destination on another machine or server.
   const live = [...delivered].flatMap(([id, one]) =>
     (clients.get(id) ?? keys.get(id))?.status === "active" ? [one] : [],
   );
@@ -77,7 +77,7 @@ function holdersIn(
   },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
-  // A loopback address belongs to a sandbox. Credentials of a sandbox at another address no longer exist.
+  // A loopback address belongs to a sandbox. Secrets of a sandbox at another address need no protection.
   const mayExist = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
   return holdersOf(entries, { ...about, places, isHere: (entry, at) => mayExist(entry) && isHere(entry, at, machine) });

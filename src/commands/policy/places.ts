@@ -8,7 +8,7 @@ import { isLocal } from "../../secrets/destination.ts";
 
 /**
  * False for a destination on another machine, and for a delivered file that no longer exists.
- * @param machine id of this machine's state folder
+ * @param machine this machine's id, if it has one
  */
 export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, machine: string | undefined): boolean {
   if (!isLocal(at)) return true;
@@ -30,8 +30,8 @@ export async function unusablePlaces(
       const place = placeIn(at, entry);
       if (place === undefined) continue;
       if (at.kind === "store" && (await secrets.isOfOtherServer(at))) elsewhere.add(place);
-      // A file journal belongs to this machine, whatever machine id it records.
       else if (!isLocal(at)) continue;
+      // A file journal belongs to this machine, whatever machine id it records.
       else if (isShared && isOfAnotherMachine(at, secrets.machine.find())) elsewhere.add(place);
       else if (at.kind === "file" ? !exists(at.path) : at.kind === "profile" && !profileNames.has(at.name))
         vanished.add(place);

@@ -1,4 +1,4 @@
-// The plan at a terminal: each changed, waiting or held item with its destinations, and a line of counts.
+// The page of a plan: each changed, waiting or held item with its destinations, and a line of counts.
 import type { PageLine } from "../../output/output.ts";
 import { roughWidth } from "../../output/visible-text.ts";
 import { grantWords, type PlannedItem, type Plan, type Unmanaged } from "../../policy/plan.ts";
@@ -7,7 +7,7 @@ import { nounOf } from "./adoption.ts";
 export interface PlanPage {
   readonly plan: Plan;
   readonly file: string;
-  /** Profile and region, such as `prod (eu)`. */
+  /** The acting profile and its region, in words. */
   readonly as: string;
   /** Columns of the terminal; undefined without a limit. */
   readonly width: number | undefined;
@@ -45,7 +45,6 @@ function itemLines(
   return [{ ...named, text }, ...targets.map((target) => ({ margin, text: target }))];
 }
 
-/** Commands are shown in full, because a person must read them before applying the plan. */
 function arrows({ row: { destinations, changed } }: PlannedItem): string[] {
   return destinations.map((name) => `→ ${name}${changed.includes(name) ? " (changed since the last delivery)" : ""}`);
 }

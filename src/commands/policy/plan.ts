@@ -86,7 +86,7 @@ async function reportDue(
   for (const kind of new Set(runnable.map(({ item }) => item.kind)))
     missing ??= await missingForItems({ output, ...context }, profile, kind);
   if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
-  // `apply` of a written plan adopts nothing.
+  // With `--out`, `source` is the plan's path, and `apply` of a written plan adopts nothing.
   const isAdopted = ({ hold, choices }: Decision): boolean =>
     source.length !== 1 && hold === "not_adopted" && choices?.length === 1;
   const held = due.filter(({ hold }) => hold !== undefined);

@@ -19,7 +19,7 @@ export function fileWords(file: string): readonly string[] {
 
 export interface LoadedPolicy {
   readonly policy: Policy;
-  /** The path as the user typed it. */
+  /** The path as given, not resolved. */
   readonly file: string;
 }
 

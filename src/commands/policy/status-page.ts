@@ -1,4 +1,4 @@
-// The page of `integ status`: a headline, items that need a person, waiting items, and the expiry of each credential.
+// The page of `integ status`: a headline, items that need a person, waiting items, credentials and slots.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import type { PageLine } from "../../output/output.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
@@ -34,7 +34,7 @@ export interface Status {
   readonly credentials: readonly LiveCredential[];
   /** Number of clients by service account. */
   readonly slots: ReadonlyMap<string, number>;
-  /** These commands show the items and the credentials that the page leaves out. */
+  /** The commands that show all items and all credentials. */
   readonly commands: readonly string[];
   readonly nowMs: number;
   /** Credentials that expire within this time are marked. */
@@ -50,7 +50,7 @@ export interface Screen {
 }
 
 const day = 86_400_000;
-/** How many items a section shows, and how many credentials the page shows. A last line counts the others. */
+/** Limits for each section and for the page. A last line counts the rest. */
 const maximum = { items: 10, credentials: 30 };
 const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
 const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
@@ -181,14 +181,12 @@ function credentialLines({ credentials: all, nowMs, soonMs, commands }: Status, 
 
 const isLong = (id: string): boolean => id.length > 20;
 
-/** @param text its first word follows the mark */
 function fitsBeside(text: string, width: number): boolean {
   return 4 + text.split(" ", 1)[0]!.length + 1 <= width;
 }
 
 type Timed = Pick<Status, "nowMs"> & Pick<Screen, "time">;
 
-/** @returns milliseconds; infinity without a known expiry */
 function validFor({ expiresAt }: LiveCredential, nowMs: number): number {
   const end = Date.parse(expiresAt ?? "");
   return Number.isNaN(end) ? Number.POSITIVE_INFINITY : end - nowMs;
@@ -233,7 +231,7 @@ function sentenceOf(one: LiveCredential, { width, ...timed }: Timed & Pick<Scree
           ? expiry
           : `expires ${expiry}`,
   ].filter((part) => part !== "");
-  // Beside the mark, no id may leave the line.
+  // An id that does not fit beside the mark follows the other words.
   if (!fitsBeside(id, width) && parts.length > 0) return `${parts.join(", ")}: ${id}${name ? ` ${name}` : ""}`;
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }

@@ -1,4 +1,4 @@
-// `integ status` prints a page at a terminal, and rows for programs.
+// `integ status` prints a page for people, and rows or samples for programs.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import { existsSync, lstatSync } from "node:fs";
 import { resolve } from "node:path";
@@ -69,7 +69,7 @@ export const command = defineVerb({
     if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
     const { due, slots, clients, covered, idsByItem, failed } = await comparison(context, { policy, account, file });
-    // Another request to a service that is not reached would only wait.
+    // A second request to an unreachable service would only wait.
     const listed = failed?.kind === "unreachable" ? unlistedKeys(failed) : await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
     const step = (next: string | null | undefined): string | null =>
@@ -122,7 +122,9 @@ export const command = defineVerb({
   },
 });
 
-/** A failure of the default file or its profile becomes a row, because the status has other facts too. */
+/**
+ * Except in openmetrics, a failure of the default file or its profile becomes a row: the status has other facts too.
+ */
 async function policyOf(
   context: Context,
   typed: string | undefined,
@@ -288,7 +290,6 @@ interface Rows {
   readonly unfinished: readonly Unfinished[];
   readonly due: readonly Row[];
   readonly ending: readonly Row[];
-  /** Why the policy or the keys could not be read. */
   readonly unreadRows: readonly Row[];
 }
 
@@ -360,7 +361,7 @@ function itemsOf(
   };
 }
 
-/** One cause can hide both the policy and the keys. */
+/** If the policy and the keys are unread for the same reason, one item names both. */
 function unseenItems(unreadRows: readonly Row[]): StatusItem[] {
   const names = (of: Row): string =>
     unreadRows.flatMap((one) => (one.detail === of.detail ? [one.name] : [])).join(", ");
@@ -413,7 +414,6 @@ interface Compared {
   /** Credentials that the policy replaces or revokes, whose expiry needs no row. */
   readonly covered: readonly (string | undefined)[];
   readonly idsByItem: ReadonlyMap<string, ItemIds>;
-  /** The reason why the policy could not be compared. */
   readonly failed?: Failure;
 }
 
@@ -527,7 +527,7 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
     )
       throw error;
     if (!isWithoutKeys) return unlistedKeys(error);
-    // The page has the same words.
+    // The page prints the same reason.
     if (!context.output.isTable) context.output.note(`Without access keys: ${error.message}`);
     return { ...none, withoutKeys: error.message };
   }

@@ -32,7 +32,7 @@ export const command = defineVerb({
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
     const { output, settings } = context;
-    // Refuse an invalid or existing name before the first question.
+    // Refuses an invalid or existing name before the first question.
     const { checkProfileName, nameTaken } = await import("../../profiles/names.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name)) throw nameTaken(name);

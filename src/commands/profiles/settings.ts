@@ -61,7 +61,7 @@ export const addProfileOptions = sharedOptions((command) =>
 );
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
-/** Checks the flags and reads the secret. @param before completes the flags: a new secret needs the stored client and endpoint */
+/** Checks the flags and reads the secret. @param before gives the stored client and endpoint that a new secret needs */
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
   const flags = before === undefined ? typed : await withStored(typed, before);
   refuseBoth(flags, "apiKeyStdin", "apiKeyCommand");
@@ -74,7 +74,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
-  // Asks for the secret only if all other flags are valid.
+  // Checks the other flags first, because this may ask for a secret.
   const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
     ...(flags.region !== undefined && { region: flags.region }),
@@ -122,8 +122,8 @@ function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
 }
 
 /**
- * A new secret keeps the stored client and endpoint; a new audience keeps the stored endpoint. For another origin, only
- * the Basic style is kept, and the user must type the other settings again.
+ * A new client secret keeps the stored client and endpoint, and a new setting of the endpoint keeps the others. For
+ * another origin, only the Basic style is kept.
  */
 async function withStored(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;
@@ -135,7 +135,7 @@ async function withStored(flags: ProfileFlags, before: Profile): Promise<Profile
   return { ...stored, ...(await storedEndpoint(flags, before)), ...flags };
 }
 
-/** @returns no settings if the flags name another origin, which has its own settings */
+/** @returns no settings for another origin, which has its own */
 async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
@@ -254,12 +254,11 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
     client_auth: flags.clientAuth ?? "client_secret_basic",
     ...(flags.audience !== undefined && { audience: flags.audience }),
     ...(flags.issuer !== undefined && { issuer: flags.issuer }),
-    // An empty --token-scope means no scope.
     ...(flags.tokenScope && { scope: flags.tokenScope }),
   };
 }
 
-/** @returns the token endpoint that proves new clients, for a profile with an API key */
+/** @returns the settings of the token endpoint, for flags without client credentials */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
   const stray = [

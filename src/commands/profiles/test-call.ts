@@ -8,8 +8,8 @@ import { flags, shell } from "../../next-step.ts";
 const limitMs = 5_000;
 
 /**
- * Removes the profile if the credential is refused or, at a terminal, if the test fails and a person does not keep it. With
- * `mustAnswer`, another failure throws and the profile stays.
+ * If the test fails, a person at a terminal decides whether the profile stays. Without a terminal, only a refused
+ * credential removes the profile. With `mustAnswer`, any other failure throws, and the profile stays.
  * @throws Failure of the test
  */
 export async function tryCredential(
@@ -48,7 +48,9 @@ export async function tryCredential(
   }
 }
 
-/** @throws Failure `auth` if the service refuses the credential, or another kind if the request fails; the profile stays */
+/**
+ * @throws Failure `auth` if the service refuses the credential, or another kind if the request fails; the profile stays
+ */
 export async function testCall(context: Context, name: string): Promise<void> {
   const profile = await context.profiles.named(name);
   const service = await context.connect(profile, { timeoutMs: Math.min(limitMs, context.settings.timeoutMs) });

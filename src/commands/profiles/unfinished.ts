@@ -16,7 +16,7 @@ export async function warnOfUnfinished(context: Context, profile: Profile, chang
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }
 
-/** @throws Failure `unreachable` */
+/** @throws Failure `unreachable` if the journal does not respond */
 export async function assertJournalAnswers(context: Context, address: string): Promise<void> {
   const tried = context.journalAt(address).then(async (journal) => void (await journal.count()));
   const hint: Advice = `Correct the address, or add ${flags.noVerify} to store it untested.`;

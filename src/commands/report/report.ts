@@ -164,7 +164,7 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
   const journal = await context.journal();
-  // The first request takes the most memory, so integ sends it before it reads the journal.
+  // The list of keys needs much memory for a moment, so integ reads it before the journal.
   const keys = await keyRows(context);
   await warnOfDamage(context);
   const entries: Entry[] = [];
@@ -218,7 +218,7 @@ interface ClientSources {
 /** Failures that end the report. Any other failure of a client becomes a row. */
 const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
-/** Does not read revoked clients, of which there may be thousands. */
+/** Does not request revoked clients, of which there may be thousands. */
 async function clientRows(context: Context, { account, entries, facts, untrusted }: ClientSources): Promise<Row[]> {
   const ofClients = entries.filter((entry) => kindOf(entry) === "oauth_client");
   const ids = new Set(ofClients.flatMap(({ resource_id, detail }) => [resource_id, detail.old_client]));
@@ -267,7 +267,6 @@ async function clientRows(context: Context, { account, entries, facts, untrusted
   return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** A waiver for a key without a row gets its own row. */
 function withWaivers(rows: readonly Row[], waivers: readonly Waiver[], nowMs: number): Row[] {
   const words = ({ rule, until, endsAt, reason }: Waiver): string =>
     `${rule}: ${endsAt > nowMs ? "accepted until" : "was accepted until"} ${until}: ${reason ?? "no reason given"}.`;

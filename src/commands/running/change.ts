@@ -1,4 +1,4 @@
-// The workbench, notes and results of all commands that change the account.
+// What the commands that change the account share: the workbench, notes and results.
 import { DiskHealth } from "../../disk/disk-health.ts";
 import { createHmac } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -32,7 +32,6 @@ import { shell } from "../../next-step.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 
-/** @returns the entry's account; without an entry, the acting profile's */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
@@ -55,7 +54,7 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
   };
 }
 
-/** The HMAC's key is the API key or the client id, which stays the same when the secret changes. */
+/** The HMAC's key is the API key or the client id. A client's id stays the same when its secret changes. */
 function digestUnder(credential: Credential, text: string): string {
   const key = credential.kind === "api_key" ? credential.key : credential.clientId;
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
@@ -112,7 +111,7 @@ async function prove(
   });
 }
 
-/** A command that makes several workbenches passes the same `disk` to each: after a failed write, integ sends no further change. */
+/** The workbenches of one command share `disk`, so that integ sends no change after a failed write. */
 export async function workbenchOf(
   context: Context,
   {
@@ -155,9 +154,9 @@ export function actingAs({ account }: Workbench): string {
 }
 
 /**
- * May integ replace this credential? Yes with the option, `--yes`, or a person's agreement. If another program may have created
- * the client, or another machine may keep the secret, only the option permits it. `--yes` does not permit another
- * rotation in place of a key whose secret may still work.
+ * May integ replace this credential? Yes with the option, `--yes`, or a person's agreement. If another program may have
+ * created the client, or another machine may keep the secret, only the option permits it. `--yes` does not permit
+ * another rotation in place of a key whose secret may still work.
  */
 export async function mayReplace(
   { output, settings, secrets }: Context,
@@ -182,8 +181,8 @@ function lostWords(entry: Entry): string {
 }
 
 /**
- * May integ revoke the old credential although the new one is not proven? Yes with `--accept-unproven` or a person's agreement to
- * this question. `--yes` is not enough: it does not confirm that the new credential works.
+ * May integ revoke the old credential although the new one is not proven? Yes with `--accept-unproven` or a person's
+ * agreement to this question. `--yes` is not enough: it does not confirm that the new credential works.
  */
 export async function mayRevokeUnproven(
   { output, settings }: Context,
@@ -209,7 +208,7 @@ export function reportPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** The warning is necessary, because lists do not show what a damaged or emptied journal lost. */
+/** Lists do not show what a damaged or emptied journal lost. */
 export async function warnOfDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
@@ -295,7 +294,10 @@ export function reportDelivered({ output }: Pick<Context, "output">, { record }:
   if (place !== undefined) output.note(place);
 }
 
-/** Says so if a file that an earlier command wrote was changed or is missing. `isNew` is true for this command's destinations. */
+/**
+ * Like `deliveryWords`, but notes if a file from an earlier command was changed or is missing. `isNew` is true for this
+ * command's destinations.
+ */
 export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,
   entry: Entry,
@@ -362,15 +364,15 @@ export async function secretKeepingOf(context: Context): Promise<SecretKeeping> 
 }
 
 /**
- * The profile that finishes the entry. A team's journal can name another machine's profile, so the address, organization and
- * client must match.
+ * In a team's journal, the entry's profile may be another machine's. Then a profile with the same address, organization
+ * and client finishes the entry.
  */
 async function profileOf(context: Context, entry: Entry): Promise<ActiveProfile> {
   const { isShared } = await context.journal();
   return (isShared ? await fittingProfile(context, entry) : undefined) ?? context.profiles.named(entry.profile);
 }
 
-/** Prefers the entry's profile name, then the acting profile. */
+/** Finds a profile of the entry's account: first by the entry's profile name, then the acting one, then any other. */
 export async function fittingProfile(context: Context, entry: Entry): Promise<ActiveProfile | undefined> {
   const { profiles } = context;
   const stored = (await profiles.store()).list().map(({ name }) => name);

@@ -1,4 +1,4 @@
-// Finds the steps that `--dry-run` shows. The real run takes the same steps if nothing fails.
+// Finds the steps that `--dry-run` shows.
 import { accessKeyBody } from "../../api/access-keys.ts";
 import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
@@ -106,7 +106,7 @@ export async function recoverySteps(journal: Journal, entry: Entry, choice: Reco
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
-/** Asks `next` for the step, so that `--dry-run` shows the step that the real run takes. */
+/** Uses `next`, as the real run does. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   const { operation, detail } = entry;
   const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;

@@ -18,7 +18,7 @@ type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
 export interface List {
   readonly flags: ListFlags;
-  /** Identifies the rows, together with the `--filter` values. */
+  /** Part of the identity that `--resume` compares. */
   readonly name: string;
   readonly pagesOf: (service: Service) => ReadPage;
 }
@@ -82,7 +82,7 @@ async function outFileOf(
   return { file, format };
 }
 
-/** Fetches the next page while the current one is printed. */
+/** With `--all` or `--max`, fetches the next page while the current one is printed. */
 async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Page>> {
   const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
@@ -131,13 +131,13 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   }
 }
 
-/** Finds pages that repeat the previous page's last row, because the list changed meanwhile (§4.3 rule 4). */
+/** Counts pages that repeat the previous page's last row, because the list changed meanwhile (§4.3 rule 4). */
 class Overlaps {
   /** The id of the last row, as JSON text. */
   #last: string | undefined;
   #pages = 0;
 
-  /** Call before the rows are printed, which may overwrite the bytes between them. */
+  /** Call this before the rows are printed, because printing may overwrite the bytes between them. */
   add(rows: RowPage): void {
     const end = rows.at(-1);
     if (end === undefined) return;
@@ -198,7 +198,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** The printed rows are correct, so the list can continue after them. */
+/** The printed rows are correct, so the failure names a command that continues after them. */
 function withResumeStep(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;

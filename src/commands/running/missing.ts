@@ -46,7 +46,7 @@ export async function missingFor(context: Context, entry: Entry): Promise<Failur
   return failure && name === "env" ? withDetails(failure, setEnvironment(entry)) : failure;
 }
 
-/** @returns undefined if the profile can use the contract */
+/** @returns undefined if the profile can use the contract, or does not exist */
 export async function missingCredential(
   { profiles }: Context,
   name: string,
@@ -57,7 +57,7 @@ export async function missingCredential(
     const stored = (await profiles.store()).get(name);
     return stored && missingCredentialOf(stored, contract);
   }
-  // Profile `env` needs no command, because its credential comes from variables.
+  // This runs no command: the credential of profile `env` comes from variables.
   const usable = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));
   return usable.then(
     () => undefined,

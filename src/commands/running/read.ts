@@ -1,4 +1,4 @@
-// Reads an object for a command, and prints rows that are not a page of a list.
+// Reads from the API for a command, and prints the rows of responses without pages.
 import type { Answered, Attempt } from "../../api/call/attempt.ts";
 import { retryRead } from "../../api/call/retry.ts";
 import type { Service } from "../../api/connect.ts";
@@ -8,7 +8,10 @@ import type { Column, ListView } from "../../output/formats/format.ts";
 import type { Progress } from "../../output/live-view.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
 
-/** @param what the action in a message, such as `get the OAuth client`. @param attempt one exchange, repeated if that can help */
+/**
+ * @param what the action in a message, such as `get the OAuth client`
+ * @param attempt one exchange, repeated if that can help
+ */
 export async function read<T>(
   context: Context,
   what: string,
@@ -53,7 +56,6 @@ export async function readAnswer<T>(
   }
 }
 
-/** @returns the acting profile and its region, for messages */
 export async function whereOf(context: Context): Promise<string> {
   const profile = await context.profiles.active();
   return `profile ${profile.name} (${profile.region})`;

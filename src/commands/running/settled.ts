@@ -9,7 +9,6 @@ import type { Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
-/** A failed cleanup is only a warning. */
 export async function cleanUp<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
   const warn = onFailure(({ message }): undefined => {
     context.output.warn(`After the work the journal could not be read: ${message}`);
@@ -17,7 +16,9 @@ export async function cleanUp<T>(context: Context, work: () => Promise<T>): Prom
   return work().catch(warn);
 }
 
-/** Checks the entries of this run (`ids`) and the `newestCount` newest. */
+/**
+ * Checks finished entries: those of `ids`, the `newestCount` newest, and those with a kept secret or reserved space.
+ */
 export async function releaseSettled(
   context: Context,
   { ids, newestCount }: { readonly ids: readonly string[]; readonly newestCount: number },

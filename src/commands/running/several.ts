@@ -9,13 +9,15 @@ interface Changes {
   readonly ids: readonly string[];
   readonly view: ResourceView;
   readonly change: (id: string) => Promise<string>;
-  /** Such as `revoking` and `revoked`. */
   readonly states: readonly [doing: string, done: string];
   /** The next step if the destination already has other content. */
   readonly ifOccupied?: (id: string) => NextStep;
 }
 
-/** Prints one result as a resource, several as a list. @throws the worst failure; the others are warnings */
+/**
+ * Prints one result as a resource, several as a list. @throws an unknown outcome, else the first failure; the others
+ * are warnings
+ */
 export async function changeEach(context: Context, { ids, view, states, ...how }: Changes): Promise<void> {
   const { output } = context;
   const change = (id: string): Promise<string> =>

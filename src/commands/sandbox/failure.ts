@@ -1,4 +1,4 @@
-// The sandbox's errors concern its settings or files, never the service.
+// Turns the sandbox's errors about its settings and files into failures.
 import { failedCall, fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";

@@ -168,7 +168,6 @@ class Guide {
   }
 }
 
-/** Splits a long command before an option or the input file. */
 function commandLine(words: readonly string[], from: string): string {
   const parts = `${words.map(quoted).join(" ")}${from}`.split(/ (?=--|< )/);
   const lines = ["$ integ"];

@@ -1,5 +1,4 @@
-// The JSON Schemas of `integ schema`, with which tests compare every output. A new key is compatible; a removed key or another
-// type breaks scripts.
+// The JSON Schemas of `integ schema`. A new key is compatible; a removed key or another type breaks scripts.
 import { z } from "zod";
 
 const text = z.string();
