@@ -1,4 +1,4 @@
-// Creates an OAuth client by the decision table of §4.2. A later process can resume with the same idempotency key.
+// Creates an OAuth client by the decision table of §4.2; a later process can resume with the same idempotency key.
 import {
   checkCreation,
   clientDifferences,
@@ -64,7 +64,7 @@ export const client: CreationContract = {
   ...clientCredential,
   continueDelivery: async (work) => {
     const { state, resource_id } = work.lease.entry;
-    // Without a client id, the entry can only repeat its request.
+    // Without a resource id, integ repeats the request first.
     if (resource_id === null) assertNotKeptElsewhere(work.bench, work.lease.entry);
     else if (state === "undelivered" || state === "secret_lost") return continueDelivery(work);
     return undefined;
@@ -82,9 +82,9 @@ export async function clientReceipt(bench: Workbench, { resource_id }: Entry): P
 const creationContext = { what: "create the OAuth client", change: true } as const;
 
 interface Run extends CreationWork {
-  /** A receipt with the id of an earlier client does not describe a new client. */
+  /** Ids that the new client cannot have: a receipt with one of them describes an earlier client. */
   readonly formerIds: readonly string[];
-  /** The entry was already finished when its idempotency key was typed again; a failure does not change its state. */
+  /** The entry had already ended when its idempotency key was typed again. */
   readonly isOver: boolean;
   readonly isDelivered: boolean;
 }
@@ -93,7 +93,7 @@ async function sendCreation(work: CreationWork): Promise<Outcome> {
   const { bench, lease } = work;
   const { state: initial } = lease.entry;
   const isOver = initial === "done" || initial === "replaced" || initial === "unusable";
-  // The state that a refusal keeps, because an earlier attempt may have created the client.
+  // A refusal keeps this state, because an earlier attempt may have created the client.
   const stateBefore = (): Entry["state"] | undefined => {
     const { state, attempts, detail } = lease.entry;
     if (isOver || (state === "pending" && attempts > 0)) return state;
@@ -122,13 +122,13 @@ async function sendCreation(work: CreationWork): Promise<Outcome> {
 
 async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
-  // With `isKept`, a destination that fails does not stop the delivery to the others.
+  // A kept secret is delivered even if one of several destinations fails.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
-  // The receipt of a delivered client has no secret, so no space is needed.
+  // No secret is expected after a delivery or the end of the entry, so no space is needed.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
   const now = await currentDigest(run);
-  // The digest of the first request stays: for another account, the same key names another request (§4.2 rule 2).
+  // The first credential decides: under another account, the idempotency key names another request (§4.2 rule 2).
   const first = isDeferred(lease.entry) ? undefined : lease.entry.detail.sent_as;
   const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: attemptTimes(bench, lease.entry) };
   await recordAttempt(run, { state: stateBefore === undefined ? "open" : lease.entry.state, place, detail });
@@ -138,7 +138,7 @@ async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined,
     );
 }
 
-/** The longest time between a request and the creation of its client. */
+/** The longest time that integ assumes between a request and the creation of its client. */
 const sendWindowMs = 30 * 60_000;
 
 function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
@@ -147,8 +147,8 @@ function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] 
 }
 
 /**
- * @returns the places that may have the secret. If the client was created when this journal sent no request, the
- * journal was restored from a backup, and the lost, newer journal may have delivered the secret.
+ * @returns the places that may have the secret. If the journal has no request from the time of the client's creation, the
+ * journal was probably restored from a backup, and its newer copy delivered the secret.
  */
 function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;
@@ -195,7 +195,6 @@ async function applyAnswer(
         throw await slotFailure(run, refusal);
       }
       default: {
-        // Without a clear response, the client of an unfinished entry may exist.
         const isUnknown = decision.kind === "unknown" && !isOver;
         if (isUnknown && decision.secret !== undefined) {
           const { refusal } = await keepSalvaged(run, decision.secret);
@@ -215,7 +214,7 @@ async function applyAnswer(
   }
 }
 
-/** Waits until a pending client has another status. The next receipt may contain its secret (§4.2). */
+/** @returns undefined once the client is active: the repeated request may then return its secret (§4.2) */
 async function waitForCompletion(run: Run, { id }: OAuthClient): Promise<undefined> {
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
@@ -224,7 +223,6 @@ async function waitForCompletion(run: Run, { id }: OAuthClient): Promise<undefin
   if (settled.status !== "active") throw await unusable(run, settled);
 }
 
-/** The service received this idempotency key with another request (§4.2). */
 async function keyReuse(run: Run, answer: Attempt<OAuthClient>): Promise<Failure> {
   const { bench, lease, key } = run;
   const isOther = lease.entry.detail.sent_as !== (await currentDigest(run));
@@ -291,10 +289,10 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   });
 }
 
-/** At the maximum number of clients (§8), the message lists clients that a person can revoke. */
+/** If the account may have the maximum number of clients (§8), lists clients that a person can revoke. */
 async function slotFailure(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
-  // Other codes concern the idempotency key (§7). A parameter that the response names caused the conflict.
+  // Other codes concern the idempotency key (§7). A response that names a parameter has another cause.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
   const { service_account_id: account } = JSON.parse(run.lease.entry.request_text) as CreationRequest;
   const holders = await holdersOf(run, account);

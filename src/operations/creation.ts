@@ -1,5 +1,4 @@
-// Creates a client or key and can resume at any point: delivers a kept secret, sends the request, searches for the key of a
-// lost request, or replaces a lost secret with consent (§4.2). client.ts and key.ts contain the differences.
+// Creates a client or key, or resumes an interrupted creation. client.ts and key.ts contain the differences.
 import { Failure, onFailure, withReason, saysNothingWasDone } from "../errors.ts";
 import {
   type Entry,
@@ -32,13 +31,11 @@ import { entryFailure, withLease, isoTime, recordOrWarn, recoveryIn, type Workbe
 
 export interface CreationOptions {
   readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
-  /** Asks once for each lost secret. Without consent, integ does not revoke the client or key. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
-  /** The id that `--revoke` names. */
   readonly namedRevocation?: string | undefined;
   /** Ms to wait for a pending client or for a key to appear in the list. The default is 0. */
   readonly waitMs?: number;
-  /** The idempotency key that the command names. integ then requests the receipt even of a finished entry. */
+  /** The idempotency key that the user typed: integ then sends the request even if the entry is finished. */
   readonly key?: string | undefined;
   readonly claimedBy?: SecretDelivery["claimedBy"];
 }
@@ -46,10 +43,10 @@ export interface CreationOptions {
 export interface CreationWork extends SecretWork, CreationOptions {}
 
 export interface Outcome {
-  /** `delivered_before`: an earlier process delivered the secret. `nothing_made`: no client or key exists. */
+  /** `delivered_before`: an earlier process received the secret. `nothing_made`: the entry ended without a usable client or key. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
-  /** Includes the secret if this process received it. */
+  /** Includes the secret if this process received it from the service. */
   readonly receipt?: string | undefined;
   readonly secret?: OneTimeSecret;
   readonly requestId?: string | undefined;
@@ -61,7 +58,7 @@ export interface CreationContract extends Credential {
   send(work: CreationWork): Promise<Outcome>;
   /** Set only for keys, whose requests have no idempotency key. @returns undefined if the secret of the found key is lost */
   searchKey?(work: CreationWork): Promise<Outcome | undefined>;
-  /** @throws Failure if the key is in use, so its secret is not lost */
+  /** @throws Failure if the key has been used: then someone has its secret */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
   replacementIntent(bench: Workbench, lost: Entry): Intent;
   readReceipt?(bench: Workbench, entry: Entry): Promise<string>;
@@ -81,7 +78,6 @@ export async function create(
 ): Promise<Outcome> {
   const { destination, fresh, key } = options;
   const since = isoTime(bench.clock.now());
-  // A repeated command needs no space at a destination that has the secret.
   const isDelivered = async (resumed: EntryLease): Promise<boolean> =>
     (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry);
   const { kind, lease, alongside = [] } = await admitWork(bench, intent, { destination, fresh, key, isDelivered });
@@ -93,7 +89,7 @@ export async function create(
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${resumptionWords(lease.entry)}`);
     const made = await finishCreation(contract, { ...options, bench, lease, destinationOf: () => destination });
-    // A team's journal is searched for later entries, and those after a resumed entry may be old.
+    // In a team's journal, the search covers all entries after this one, which may be old if this one was resumed.
     if (kind === "new" || !bench.journal.isShared) await warnOfSimultaneous(bench, lease.entry, since);
     return made;
   });
@@ -113,7 +109,6 @@ export function unfinishedReason(entry: Entry): string {
   return isDeferred(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
-/** @throws Failure `secret_lost` without consent to a replacement */
 export async function finishCreation(
   contract: CreationContract,
   options: Omit<CreationWork, "destination">,
@@ -144,7 +139,7 @@ export async function finishCreation(
   return end;
 }
 
-/** Continues the delivery. If the secret was found, a replacement that was never sent is refused. */
+/** If the secret is found, also ends the unsent replacement that an earlier run started. */
 async function resumeDelivery(contract: CreationContract, work: CreationWork, started: Entry | undefined) {
   const { bench, lease } = work;
   try {
@@ -221,13 +216,13 @@ async function replaceNow(contract: CreationContract, { work, started }: LostSec
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
     }
-    // Recovery searches the list for a request without an idempotency key, so only one such creation may be unfinished.
+    // Recovery finds a key by its name, so only one creation of that name may be unfinished.
     const settlesFirst = replacement.entry.idempotency_key === null;
     if (settlesFirst || isOver) await settle();
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await earlierDelivery(contract, bench, await lastReplacement(bench.journal, replacement.entry));
-    // A run starts at most one replacement, but it may replace one that an earlier run started.
+    // A replacement that this run started is not replaced in turn.
     const mayReplace = started && work.mayReplace;
     const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
     const made = await finishCreation(contract, again);
@@ -248,7 +243,7 @@ export async function admitStep(bench: Workbench, destination: Destination, inte
   return (await bench.journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
 }
 
-/** @throws Failure `unusable` if the client or key was revoked or expired after its secret was lost, and not by integ */
+/** @throws Failure `unusable` if the client or key no longer works, and integ did not revoke it */
 async function assertNotRevoked(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { resource_id: id, detail } = lease.entry;
   if (id === null || detail.revoking === true) return;
@@ -262,7 +257,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   });
 }
 
-/** Revokes the client or key whose secret is lost. If its replacement was sent, an earlier run already revoked it. */
+/** If a replacement was sent, an earlier run has already revoked the client or key whose secret is lost. */
 async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { id: entry, resource_id: id } = lease.entry;
   const others = await bench.journal.select({ all: true, replaces: entry });
@@ -291,7 +286,7 @@ async function warnOfSimultaneous(bench: Workbench, own: Entry, since: string): 
   // Only one process continues a policy item.
   if (own.policy !== undefined) return;
   const { journal } = bench;
-  // Clocks of a team differ, but ids follow the order of admission.
+  // The machines' clocks may differ, so a team's journal is searched by id.
   const range = journal.isShared ? { after: own.id } : { since };
   const recent = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
   const others = recent.filter(

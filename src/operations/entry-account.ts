@@ -1,4 +1,4 @@
-// Checks that a profile still has the account that an entry was made for, and names the settings of that account.
+// Checks whether a profile still has the account that an entry was made for.
 import { Failure } from "../errors.ts";
 import { type NextStep, shell } from "../next-step.ts";
 import { type Entry, kindOf, nextStep } from "../journal/entry.ts";
@@ -8,7 +8,7 @@ interface BoundProfile extends Pick<Account, "profileId" | "baseUrl" | "principa
   readonly organizationId?: string | null | undefined;
 }
 
-/** @param isShared true for a team's journal: profile ids, which are local to a machine, are then not compared */
+/** @param isShared true for a team's journal: profile ids differ between machines, so they are not compared */
 export function otherAccount(entry: Entry, profile: BoundProfile, isShared: boolean): Failure | undefined {
   const { profileId, baseUrl, organizationId, principal } = profile;
   const isOther = isShared
@@ -31,7 +31,7 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
   });
 }
 
-/** The step is a hint, because a command that sets the variables would show a credential. */
+/** The settings are only a hint, because a command with them would show a credential. */
 export function setEnvironment(entry: Entry): NextStep {
   const { base_url, region, organization_id, principal } = entry;
   const credential =

@@ -1,5 +1,5 @@
 // Rotates an access key in place (§4.4). The old secret may stop working when the request arrives, so after a lost response
-// integ rotates the key again only with consent. key-rotation.ts rotates without this risk.
+// integ rotates the key again only with consent.
 import { rotatedKeyDifferences } from "../api/access-keys.ts";
 import { isCredentialRefused } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -42,7 +42,7 @@ const unknownMeaning =
   "The new secret did not arrive, and the old secret may have stopped working. integ did not replace the old secret.";
 const repeatMeaning = "The command below rotates the key again: its current secret may stop working.";
 
-/** Called before a person is asked, because the answer does not cover a later rotation by another process. */
+/** Call this before you ask a person: the person's answer does not cover a later rotation by another process. */
 export function earlierRotations({ journal, account }: Workbench, id: string): Promise<ReadonlySet<string>> {
   return settledRotations(journal, {
     ...accountFields(account),
@@ -96,7 +96,7 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
   }
 }
 
-/** A later rotation in place makes this rotation's secret useless. */
+/** After the later rotation, this rotation's secret no longer works. */
 export async function endSuperseded(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
   const { id } = lease.entry;
   await lease.record({ state: "replaced", replaced_by: later.id, last_error: null });
@@ -138,9 +138,9 @@ async function rotateNow(work: SecretWork, stateBefore?: SendOptions["stateBefor
 }
 
 /**
- * Proves a secret before it replaces the profile's own. A secret that cannot be proven also replaces it, because the
- * service returned the secret for this key. The secret is instead kept for `claim` if the service refuses it, if the
- * key cannot be used, or if the key has another id and no proof.
+ * Proves a secret before it replaces the profile's own. An unproven secret replaces it too, because the service returned it
+ * for this key. The secret stays kept for `claim` if the service refuses it, if the key cannot be used, or if the secret is
+ * unproven and the key has another id.
  */
 function ownProof(
   bench: Workbench,
@@ -185,7 +185,7 @@ export async function recoverKeyRotation(
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
-/** For the profile's own key, asks the service whether the old secret still works. */
+/** If the key is the profile's own, a request shows whether the old secret still works. */
 async function unknownOutcomeFailure(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
   const others = attemptedPlaces(bench.secrets, entry.detail).filter((one) => one !== bench.secrets.place);

@@ -1,4 +1,4 @@
-// Replaces an access key by an equivalent one, proven by a token exchange. in-place.ts uses the API's rotation.
+// Rotates an access key by replacement: creates an equivalent key and proves it by a token exchange.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
@@ -20,7 +20,6 @@ import { accountFields, recordOrWarn, recoveryStep, type Workbench } from "./wor
 
 export interface KeyReplacementRequest extends Overlap {
   readonly oldId: string;
-  /** The owner of a user_bound key. A key of another user is not equivalent. */
   readonly boundTo?: string;
   readonly creation: KeyCreation;
   readonly updateProfile: boolean;
@@ -119,7 +118,7 @@ function strictProof(bench: Workbench, lease: EntryLease): Rotation["proveFirst"
   };
 }
 
-/** A user-bound key is tied to its creator (§2.4), so another person's key is not a replacement. */
+/** A `user_bound` key is tied to its creator (§2.4), so a key of another person is not equivalent. */
 async function checkIdentity(entry: Entry, child: Entry, options: RotationOptions): Promise<void> {
   const { bound_to: before } = entry.detail;
   const { created_by: now } = child.detail;

@@ -1,5 +1,5 @@
-// Creates access keys (§2.4, §4.4), and sends requests for in-place.ts. A creation has no idempotency key, so a request
-// that may have arrived is never repeated: orphan.ts searches the list for its key.
+// Creates access keys (§2.4, §4.4). The request has no idempotency key, so integ does not repeat one that may have arrived:
+// orphan.ts searches the list for its key.
 import {
   accessKeyBody,
   type AccessKeyRequest,
@@ -102,14 +102,14 @@ export const key: CreationContract = {
   },
 };
 
-/** Searches the list if neither the entry nor the kept copy names the key. */
+/** If the secret is found without the key's id, searches the list for the key. */
 async function resumeDelivery(work: CreationWork) {
   const found = wasClaimed(work.lease.entry) ? {} : await continueDelivery(work);
   if (found !== undefined && hasNoId(work.lease.entry)) await identifyKey(work, await searchOrphan(work));
   return found;
 }
 
-/** The caller has checked that no earlier request of the entry arrived. */
+/** Called only if no earlier request of the entry may have arrived. */
 async function sendKeyCreation(work: CreationWork): Promise<Outcome> {
   const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
@@ -136,11 +136,11 @@ export interface SendOptions {
   readonly change: "create key" | "rotate key";
   readonly id?: string;
   readonly unknownMeaning: string;
-  /** The state that a refusal of this request does not change. */
+  /** The entry's state before the request, which a refusal leaves unchanged. */
   readonly stateBefore?: "unknown" | "secret_lost" | undefined;
 }
 
-/** Repeats the request until the service responds or a response is lost. The caller releases the reserved space. */
+/** Repeats the request while that can help, but not after a lost response. The caller releases the reserved space. */
 export function sendForSecret(work: SecretWork, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease, destination } = work;
   return sendUntilKnown(bench, lease, {
@@ -162,7 +162,7 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
   });
 }
 
-/** Keeps a broken response, which may contain the only copy of the secret. */
+/** Keeps the secret of a broken response, which may be its only copy. */
 async function recordLostAnswer(
   { bench, lease }: SecretWork,
   answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
@@ -181,7 +181,6 @@ async function recordLostAnswer(
   return undelivered(lease.entry, "the response that contained it was incomplete or invalid.", bench.secrets);
 }
 
-/** @throws Failure `secret_lost` if the response has no secret (§2.4) */
 export async function takeSecret(
   work: SecretWork,
   { value: { key, secret }, body, requestId }: Answered<SecretAnswer>,

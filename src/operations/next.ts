@@ -1,5 +1,4 @@
-// Computes an entry's next step from its record and the observed facts, without I/O. A first run, a repetition, `recover`,
-// `apply` and `--dry-run` all use it.
+// Computes an entry's next step from its record and the observed facts, without I/O. Every run of a change and `--dry-run` use it.
 import { Failure, isInterruption, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isInPlace, isDeferred, isSettled, mayHaveArrived } from "../journal/entry.ts";
 import { entryFailure } from "./workbench.ts";
@@ -10,9 +9,9 @@ export type Step =
   | "give way"
   | "deliver"
   | "send"
-  /** Search the list for the key: its request may have arrived, and has no idempotency key. */
+  /** Search the list for the key whose request may have arrived. */
   | "look"
-  /** With consent: revoke the lost client or key and create another, or rotate the key in place again. */
+  /** With consent: revoke the client or key whose secret is lost and create another, or rotate the key in place again. */
   | "replace"
   | "make the new one"
   | "prove the new one"
@@ -20,9 +19,9 @@ export type Step =
   | "revoke the old one";
 
 export interface Facts {
-  /** Other work replaces the entry: a later rotation, another replacement, or a secret that was found. */
+  /** A later rotation replaces the entry. */
   readonly isOverrun?: boolean;
-  /** The rotation's newest creation that did not fail. */
+  /** The rotation's creation, as `currentChild` finds it. */
   readonly child?: Pick<Entry, "state"> | undefined;
   readonly isDue?: boolean;
   readonly isOldRevoked?: boolean;
@@ -61,10 +60,9 @@ function nextOfRotation({ detail }: NextInput, { child, isDue = false, isOldRevo
   return isDue || detail.revoking === true ? "revoke the old one" : "wait";
 }
 
-/** Gives the failure the kind that fits the entry's state. */
 export function withEntryOutcome(entry: Entry, failure: Failure): Failure {
   const { state } = entry;
-  // The outcome of a request that was refused as too early is known.
+  // A request that was refused with 429 changed nothing, so its outcome is known.
   const isTooEarly = isDeferred(entry) || failure.kind === "rate_limited";
   const isLeft = state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
   const isLost = state === "secret_lost" && saysNothingWasDone(failure);

@@ -32,7 +32,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
   return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
-/** A key that is missing soon after its request proves nothing, so the search is repeated if `waitMs` allows it. */
+/** Soon after its request, a key may still be missing from the list, so the search is repeated if `waitMs` allows it. */
 export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await searchCriteria(bench, entry, rows);
@@ -41,7 +41,7 @@ export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: Crea
   const waitFor = settledAt - serviceTime(bench);
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
   await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
-  // The wait has reached `settledAt`, even if the clock was set back meanwhile.
+  // The wait has passed `settledAt`, even if the clock was set back meanwhile.
   const askedAt = Math.max(settledAt, serviceTime(bench));
   return findOrphan(await listedKeys(bench), sought, askedAt);
 }
@@ -55,13 +55,12 @@ function listedKeys(bench: Workbench): Promise<Rows> {
 async function searchCriteria(bench: Workbench, entry: Entry, rows: Rows): Promise<Criteria> {
   const request = requestIn(entry);
   const { clock_offset_ms: offset } = entry;
-  // True if the first response showed that the clocks agree.
   const isClockKnown = offset !== null && Math.abs(offset) <= clockSkewMs;
   return {
     request,
     marked: entry.detail.marked === true,
     createdAfter: startedAt(entry),
-    // With a wrong clock, the request may be more recent than its recorded time.
+    // With a wrong clock, the request may be later than its recorded time.
     sentUntil: isClockKnown ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown,
     skewMs: clockSkewMs,
@@ -82,7 +81,7 @@ async function knownCreator({ journal }: Workbench, { id, base_url, profile_id }
   return undefined;
 }
 
-/** @returns ids of keys that other entries name, except the entry's parent rotation, which has the same new key */
+/** @returns the keys of other entries. The parent rotation counts only for its old key: its new key is this entry's. */
 async function idsOfOtherEntries(
   { journal, secrets }: Workbench,
   { id, parent, base_url }: Entry,
@@ -159,7 +158,7 @@ async function settleOrphanFound(
   if (!certain) await assertNoOtherMaker(bench, lease.entry, key);
   const attempted_at = attemptedPlaces(bench.secrets, lease.entry.detail);
   const detail = { ...lease.entry.detail, attempted_at, in_flight: false, orphan_certain: certain };
-  // If this record fails, the work ends: nothing was sent, and an unrecorded key would be searched for again.
+  // If this record fails, the work ends here: nothing was changed, and a later run searches again.
   await lease.record({ state: "secret_lost", resource_id: key.id, last_error: null, detail });
   const found = certain
     ? `Found the key ${key.id}: its name has the mark of this creation.`
@@ -167,7 +166,6 @@ async function settleOrphanFound(
   bench.tell.note(found);
 }
 
-/** @throws Failure `outcome_unknown` if another creation of the same name may have created the key */
 async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey): Promise<void> {
   const { journal, secrets } = bench;
   const others = await creationsOfSameName(bench, entry);
@@ -220,7 +218,6 @@ function uncertain(entry: Entry, message: string, step: NextStep & { readonly me
   return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }
 
-/** @throws Failure `secret_lost` if the key was used: someone has its secret */
 export async function assertUnused(bench: Workbench, lost: Entry): Promise<void> {
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);

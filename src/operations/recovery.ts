@@ -21,9 +21,9 @@ import { entryFailure, type Workbench } from "./workbench.ts";
 export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<RotationOptions, "mayRevokeUnproven"> {
   readonly overlap: "leave" | "end";
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
-  /** True if an entry whose account cannot be used is skipped instead of failed. */
+  /** True if the entry is skipped, and does not fail, when its account cannot be used. */
   readonly isOptional?: (entry: Entry) => boolean;
-  /** True if the entry is recovered once more, with a new account from `benchFor`. */
+  /** True if the entry is recovered again, with a new account from `benchFor`. */
   readonly mayTryAgain?: (ended: Recovered) => boolean;
   /** How many independent entries are recovered in parallel; 1 if integ may ask questions. */
   readonly atOnce?: number;
@@ -33,7 +33,7 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
 export interface Recovered {
   readonly entry: Entry;
   readonly failure?: Failure;
-  /** True if the entry was not changed, because its profile or credential is missing. */
+  /** True if the account of an optional entry cannot be used. */
   readonly isSkipped?: boolean;
 }
 
@@ -58,8 +58,8 @@ export async function recover(
 }
 
 /**
- * Groups entries that may be recovered in parallel. An entry is alone if it is part of larger work, changes a credential
- * that others may use, or has a destination that cannot take two secrets at the same time.
+ * Groups entries that may be recovered in parallel: creations of clients that are not part of larger work, and whose secrets
+ * go only to stdout or files. Any other entry is alone.
  */
 function stagesOf(entries: readonly Entry[]): number[][] {
   const stages: number[][] = [];
@@ -76,7 +76,7 @@ function stagesOf(entries: readonly Entry[]): number[][] {
   return stages;
 }
 
-/** @returns the ids and files that only one entry of a group may use; undefined if the entry must be alone */
+/** @returns the ids and files that only one entry of a group may have; undefined if the entry must be alone */
 function exclusiveNames(entry: Entry): string[] | undefined {
   const { id, operation, parent, replaces, destination } = entry;
   if (operation !== "oauth_client.create" || parent !== null || replaces !== null) return undefined;

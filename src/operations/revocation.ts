@@ -1,5 +1,4 @@
-// Revokes a client or key (§3.1, §3.2, §4.2), alone or as a step of larger work, and repeats the request until the service
-// confirms it. The act is in acts/revoke.ts.
+// Revokes a client or key (§3.1, §3.2, §4.2), alone or as a step of larger work. acts/revoke.ts sends the request.
 import type { AccessKey } from "../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -13,9 +12,9 @@ import { recordFailure, readUntilAnswered } from "./sending.ts";
 import { withLease, accountFields, recordOrWarn, serviceTime, type Workbench } from "./workbench.ts";
 
 export interface RevocationResult {
-  /** JSON: the API's object if it shows the status, else the known fields. */
+  /** JSON: the response if it shows the revocation, else the known fields. */
   readonly receipt: string;
-  /** False if neither the accepted response nor the list shows the status. */
+  /** False if neither the response nor the list shows the status. */
   readonly isConfirmed: boolean;
 }
 
@@ -101,7 +100,7 @@ export const keyCredential: Credential = {
 };
 
 /**
- * Sends DELETE until a response or the list shows the key as revoked, or the list no longer has it.
+ * Counts the key as revoked if a response or the list shows it as revoked, or if the list no longer has it.
  * @assumed §4.4 and §3.2 do not show the operation: repeating it is safe (RFC 9110 §9.2.2), and 404 and 409 after an attempt that
  * may have arrived can mean that it succeeded; then the list decides.
  */
@@ -147,7 +146,7 @@ async function confirmRevocation(
   throw new Failure("outcome_unknown", message);
 }
 
-/** @returns undefined if this credential may not see the client or key. @throws any other error */
+/** For `catch`: after `auth` or `not_found`, the client or key is hidden from this credential. @throws any other error */
 export function unlessHidden(error: unknown): undefined {
   if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
   throw error;
@@ -162,7 +161,7 @@ async function statusInList(bench: Workbench, id: string, service?: Service): Pr
   return hasExpired ? "expired" : key.status;
 }
 
-/** `isWhole` is false for an empty list: listing needs a key, so a list without any key is incomplete. */
+/** An empty list counts as incomplete: listing needs a key, which the complete list would have. */
 async function keyInList(bench: Workbench, id: string, service = bench.account.service) {
   const limits = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
   const list = await readUntilAnswered(limits, () => service.accessKeys.list(), { what: "list access keys" });

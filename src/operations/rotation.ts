@@ -1,5 +1,5 @@
 // Rotates a client or key by replacement: creates, delivers and proves a new one, keeps both during the overlap, then
-// revokes the old one, so that one of them always works. client-rotation.ts and key-rotation.ts contain the differences.
+// revokes the old one. client-rotation.ts and key-rotation.ts contain the differences.
 import type { Service } from "../api/connect.ts";
 import { Failure, onFailure, isInterruption, withReason, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isInPlace, isSettled, nextStep, nounOf, overlapEnd, rotatedBy } from "../journal/entry.ts";
@@ -48,7 +48,7 @@ export function isShortOverlap(overlapMs: number): boolean {
 
 export interface RotationOptions extends Omit<CreateOptions, "key"> {
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
-  /** By default, the command waits for a short overlap. `leave` does not wait, and `end` ends the overlap now. */
+  /** By default, integ waits for a short overlap. `leave` does not wait, and `end` ends the overlap now. */
   readonly overlap?: "leave" | "end";
   readonly reconnect?: () => Promise<Service>;
 }
@@ -60,7 +60,7 @@ export interface Rotation {
   readonly creation: CreationContract;
   readonly oldId: string;
   intent(): Intent;
-  /** Proves the secret before its delivery. Set only if the secret replaces the profile's own credential. */
+  /** Set if the secret replaces the profile's own credential. */
   readonly proveFirst?: SecretDelivery["prove"];
   checkNew?(child: Entry): Promise<void>;
   /** @returns false if the profile cannot prove secrets. @throws Failure if the proof fails */
@@ -86,7 +86,7 @@ export interface RotationRequest {
   readonly intent: Intent;
   readonly rotation: (bench: Workbench, lease: EntryLease, options: RotationOptions) => Rotation;
   readonly differences: (entry: Entry) => readonly Difference[];
-  /** Words that say how to start another rotation instead. */
+  /** The end of a sentence: what to do instead of continuing this rotation. */
   readonly alternative: (entry: Entry) => string;
   /** Set if the old credential is not active: ends the rotation with a failure. */
   readonly refuseOld?: ((lease: EntryLease) => Promise<Failure>) | undefined;
@@ -117,7 +117,6 @@ export async function rotate(
 
 export const uselessSecretWords = "two rotations would make the secret of one of them useless";
 
-/** @throws Failure `conflict` if another rotation was admitted first and continues instead; nothing was sent */
 export async function assertPrecedence(
   bench: Workbench,
   lease: EntryLease,
@@ -168,7 +167,7 @@ export function overlapDifferences(
   ];
 }
 
-/** @param about.place undefined if the destination cannot take a secret */
+/** @param about.place undefined if the destination refused the secret */
 export async function assertSameOptions(
   bench: Workbench,
   entry: Entry,
@@ -177,7 +176,7 @@ export async function assertSameOptions(
   const { differences, alternative, place } = about;
   const all = [...differences(entry)];
   const child = await currentChild(bench.journal, entry);
-  // Before the delivery the destination may change. The default, stdout, does not conflict with an earlier destination.
+  // Before the delivery, the destination may change. The default, stdout, does not conflict with an earlier destination.
   if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
     all.push({ flag: "the destination of the secret", recorded: namesOf(child.destination), typed: namesOf(place) });
   const others = all.filter(({ recorded, typed }) => recorded !== typed);
@@ -200,7 +199,7 @@ export async function finishRotation(rotation: Rotation): Promise<RotationResult
     const isAnother = before !== null && before !== id;
     // Facts about the earlier successor do not hold for the new one.
     const unproven = isAnother ? { proven: undefined, overlap_until: undefined, gone: undefined } : {};
-    // If this fails, the rotation stops: both credentials work, and nothing more is sent.
+    // If this record fails, the rotation stops before it revokes the old credential.
     await lease.record({ resource_id: id, detail: { ...detail, ...unproven } });
     const overlap = isAnother ? "leave" : rotation.options.overlap;
     const dueAt = await finishOverlap({ ...rotation, options: { ...rotation.options, overlap } }, made);
@@ -225,7 +224,7 @@ async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string 
     await show();
     throw error;
   });
-  // Immediately after the proof, the old credential cannot have been unused for long enough.
+  // In the run that delivers the new secret, the old credential cannot have been unused for long enough.
   const looks = made.secret === undefined && !isOldRevoked && lease.entry.detail.overlap_unused_ms !== undefined;
   const lastUsedAt = looks ? await rotation.lastUse?.() : undefined;
   const step = stepAfterProof(rotation, isOldRevoked, lastUsedAt);
@@ -239,14 +238,14 @@ async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string 
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
-  // The old credential may already be revoked, so the profile's new credential is used.
+  // The profile's old credential may already be revoked, so `service` uses its new one.
   const account = { ...bench.account, service: service ?? bench.account.service };
   const renewed = { ...rotation, bench: { ...bench, account } };
   let times = 0;
   const look = (): Promise<Successor> =>
     successorOf(renewed, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
-    // If a destination lost the secret, integ advises a person to revoke the old credential, which ends the rotation.
+    // If a destination lost the secret, integ advises to revoke the old credential by hand: the rotation then ends.
     if (!lease.entry.detail.gone?.length || (await creation.statusOf(renewed.bench, oldId)) !== "revoked") throw error;
   });
   return undefined;
@@ -312,7 +311,7 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
   }
 }
 
-/** After a crash, a destination that shows no secret yields none for a proof, so the proof precedes the delivery. */
+/** If no destination can be read back, a later process could not prove the secret, so the proof precedes the delivery. */
 function earlyProof({ bench, lease, options, prove }: Rotation, child: EntryLease): Rotation["proveFirst"] {
   if (lease.entry.detail.keep_old === true || placesOf(options.destination.record).some(isReadable)) return undefined;
   return async (secret) => {
@@ -347,7 +346,7 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
     await lease.record(addProof(bench, lease.entry, how));
   };
   if (!isProven && proofIn(child.detail) === "token exchange") return mark("token exchange");
-  // If an earlier process delivered the secret, its destination may be readable.
+  // An earlier process may have delivered the secret to a destination that can be read back.
   const text =
     secret?.secret ??
     (await rereadSecret(bench.secrets, child)) ??
@@ -369,7 +368,7 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   if (lease.entry.detail.proven === refusedProof) throw proofRefused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
   const { missingProofSetup = "" } = rotation;
-  // A secret that was only printed cannot be proven later.
+  // A secret that cannot be read back cannot be proven later.
   const isReadable = missingProofSetup !== "" && (await rereadSecret(bench.secrets, child)) !== undefined;
   const then = isReadable
     ? `it: ${missingProofSetup}, then integ journal recover ${lease.entry.id}`
@@ -408,7 +407,6 @@ async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor
   return { id: idOf(current), proof: proofIn(detail), missing, lostFrom: await lostPlaces(rotation, child, isFresh) };
 }
 
-/** @throws Failure `pending` if the profile whose credential is replaced did not receive the new secret */
 export function assertProfileHasSecret({ bench, lease, oldId, creation }: Rotation, child: Entry): void {
   const { account } = bench;
   const { noun } = creation;
@@ -437,7 +435,7 @@ async function lostPlaces(
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place, { isActive, destination });
-    // An earlier check found no secret at this destination, which this machine cannot read.
+    // This run cannot check the destination, and an earlier check found that it had lost the secret.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "missing" : seen].push(name);
   }
   const { missing } = names;
@@ -485,7 +483,7 @@ function replacesEverywhere(later: Entry, earlier: Entry): boolean {
   );
 }
 
-/** Copies the creation's state to the rotation. @param made set if the new secret was delivered */
+/** Until the new secret is delivered, the rotation has its creation's state. @param made set if the new secret was delivered */
 async function recordUnfinished({ bench, lease, creation }: Rotation, error: unknown, made?: Outcome): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
@@ -501,7 +499,7 @@ async function recordUnfinished({ bench, lease, creation }: Rotation, error: unk
   await recordOrWarn(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
-  // The failed step's own advice has priority, for example to find a key in the list.
+  // The failed step's own advice has priority.
   const isNamed = recovers === entry.id || (noun === "key" && (hint ?? nextCommand) !== undefined);
   const isResumed = !isSettled(state) && !isNamed;
   // Recovery would fail again while a credential is missing or refused.

@@ -1,5 +1,5 @@
-// Delivers a one-time secret so that a crash rarely loses it: keeps a copy, proves the secret if requested, delivers it,
-// records the delivery, destroys the copy. After a crash the secret is delivered, kept, or lost (§2.3, §2.4, §4.2).
+// Delivers a one-time secret (§2.3, §2.4): keeps a copy if a crash could lose the secret, delivers the secret, records the
+// delivery, and destroys the copy.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
@@ -52,7 +52,7 @@ export interface SecretDelivery {
   readonly lease: EntryLease;
   readonly destination: Destination;
   readonly claimedBy?: "person" | "policy" | undefined;
-  /** Proves the secret before its delivery. Set if the secret replaces a credential in use. */
+  /** Proves the secret before its delivery. @throws Failure if the secret must not be delivered */
   readonly prove?: ((secret: OneTimeSecret) => Promise<void>) | undefined;
 }
 
@@ -67,9 +67,9 @@ export interface DeliveryOptions {
 }
 
 /**
- * Records a destination before it reserves space there, and removes an abandoned reserve before it drops that reserve's
- * record, so that a crash leaves no unrecorded reserve.
- * @param options.isKept true if the secret is safe elsewhere: an abandoned reserve is removed even with a complete copy
+ * Records a file before it reserves space there, and removes an abandoned reserve before its record, so that a crash leaves no
+ * unrecorded reserve.
+ * @param options.isKept true if the secret is safe elsewhere: an abandoned reserve is then removed even if it has the secret
  */
 export async function reserveDestination(
   bench: Overwriting,
@@ -96,7 +96,7 @@ function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return placesOf(record).filter(({ kind }) => kind === "file");
 }
 
-/** @throws Failure `undelivered` if the secret is kept, else `secret_lost`; the reserve stays, because it may have the secret */
+/** @throws Failure `undelivered` or `conflict` if the secret is kept, else `secret_lost` */
 export async function deliverSecret(
   delivery: SecretDelivery,
   secret: OneTimeSecret,
@@ -127,8 +127,8 @@ export async function deliverSecret(
 }
 
 /**
- * After a crash, integ cannot check stdout or a command, cannot request a key's receipt again, and needs the secret for the
- * rest of several destinations. In a team, another machine may replace the destination.
+ * Only a client whose one destination is a file or profile needs no copy: after a crash, integ checks the destination and
+ * requests the receipt again. In a team, the next process may be on another machine.
  */
 function needsCopy({ bench, lease }: SecretDelivery, { kind }: OneTimeSecret): boolean {
   const { destination } = lease.entry;
@@ -185,7 +185,7 @@ export async function settleDelivered(
   if (!isClaimed) assertMatchesRequest(lease.entry);
 }
 
-/** The rotation is recorded before the claim, so that after a crash it does not wait for another claim. */
+/** Called before the claim is recorded: after a crash, the rotation must not wait for another claim. */
 async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<void> {
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;
@@ -193,7 +193,7 @@ async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<vo
   if (lease !== null) await withLease(lease, () => recordOrWarn(bench, lease, { state: "pending", last_error: null }));
 }
 
-/** @throws Failure `outcome_unknown` if another process took over the entry and did not find the secret */
+/** @throws Failure `outcome_unknown` if another process took over the entry and did not record the delivery */
 async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const now = await journal.find(entry.id).catch(() => undefined);
   if (now === undefined || now.sequence <= entry.sequence || now.state === "done") return;
@@ -203,7 +203,6 @@ async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLe
   });
 }
 
-/** @throws Failure `unusable` if the entry's receipt differed from its request */
 export function assertMatchesRequest(entry: Entry): void {
   const { detail, state, resource_id } = entry;
   if (detail.differs === undefined || state !== "unusable") return;
@@ -215,7 +214,7 @@ export function assertMatchesRequest(entry: Entry): void {
   });
 }
 
-/** Called after the delivery is recorded: a crash leaves an unneeded copy rather than none. */
+/** Called after the entry's end is recorded: a crash leaves an unneeded copy rather than none. */
 export async function destroyCopy(bench: DestroyBench, entry: Entry, evidence?: DestroyEvidence): Promise<void> {
   const { id } = entry;
   try {
@@ -240,7 +239,6 @@ export async function deliveryEvidence(bench: Overwriting, entry: Entry): Promis
   }).catch(onFailure(() => undefined));
 }
 
-/** `undelivered` (exit 12), or `conflict` if a conflict prevented the delivery. */
 export function undelivered(
   entry: Entry,
   because: unknown,
@@ -268,7 +266,6 @@ function claimStep(entry: Entry): NextStep {
   return { hint: `Claim the entry ${id} and pass ${what} again: commands are not stored.` };
 }
 
-/** Exit 9: the client or key exists, and its secret is lost. */
 export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
@@ -329,7 +326,7 @@ export async function withRelease<T>(delivery: SecretDelivery, work: () => Promi
   }
 }
 
-/** A failure is only a warning: `recover` releases the space later. */
+/** A failure is only a warning, because the space can be released later. */
 export async function releaseReserved(
   { secrets, disk, tell }: DeliveryBench,
   { id }: Pick<Entry, "id">,
@@ -388,7 +385,7 @@ export async function continueDelivery(work: DeliveryToContinue): Promise<Contin
       await settleDelivered(work, await learnedFromCopy());
       return {};
     }
-    // The copy exists until `done` is recorded. If the copy is missing, its folder was removed or is elsewhere.
+    // If an undelivered secret is not kept here, another state folder may keep it.
     assertNotKeptElsewhere(bench, lease.entry);
     await keepDelivered(bench, lease);
     if (!bench.secrets.isKept(id)) {
@@ -422,7 +419,7 @@ function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: Se
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
-/** The destination of an existing client may have the secret. If it cannot be checked, the outcome is unknown. */
+/** A receipt shows that the client exists, and the destination, which cannot be checked, may have its secret. */
 async function failUnknown({ bench, lease, learned }: DeliveryToContinue, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
   await recordOrWarn(bench, lease, { ...learned, state: "unknown" });
@@ -442,7 +439,6 @@ function claimReason({ lease: { entry }, destination, claimedBy, learned }: Deli
   return destination.isStdout ? "an earlier run ended before it could confirm the delivery." : undefined;
 }
 
-/** @throws Failure `undelivered` if another state folder keeps the secret */
 export function assertNotKeptElsewhere({ secrets }: Pick<DeliveryBench, "secrets">, entry: Entry): void {
   const elsewhere = keptElsewhereFailure(entry, secrets);
   if (elsewhere !== undefined) throw elsewhere;

@@ -1,5 +1,4 @@
-// Admits changes with the destination of their secret. Sends a change when it is due and no other process may be
-// sending it, and repeats it while that can help.
+// Admits a change, sends it when it is due, and repeats it while that can help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { mayRetryChange, nextDelay, retryRead } from "../api/call/retry.ts";
 import { type Entry, isDeferred, mayHaveArrived, nextStep, lastErrorOf, attemptedPlaces } from "../journal/entry.ts";
@@ -26,9 +25,8 @@ interface AdmissionOptions extends AdmissionChoice {
 }
 
 /**
- * Admits work with the destination of its secret. If the destination refuses the secret, an earlier process may have
- * delivered it: that earlier work is then resumed. Only the entry's holder may check for a delivery, because the check
- * can complete one.
+ * If the destination refuses the secret, an earlier process may have delivered it there: that process's entry is then resumed.
+ * `isDelivered` needs the entry's lease, because it can complete the delivery.
  * @returns no `place` if the secret was already delivered
  */
 export async function admitWork(
@@ -82,7 +80,7 @@ export async function readUntilAnswered<T>(
   return (await retryRead(read, options)).value;
 }
 
-/** @param at.attempt counts from 1. @returns ms until the request is repeated; null if it must not be */
+/** @returns ms until the next attempt; null if the request must not be repeated */
 export function delayBeforeNext(
   { clock, retryForMs }: Workbench,
   answer: Attempt<unknown>,
@@ -141,9 +139,8 @@ export function assertMayContinue({ clock, disk }: Workbench): void {
 }
 
 interface EarlierState {
-  /** The state after an earlier request that may have changed something. */
   readonly stateBefore: State;
-  /** The service's refusal, if another failure prevents the retry. */
+  /** The last request's failure, if another failure prevents the retry. */
   readonly requestFailure?: Failure;
 }
 
@@ -184,13 +181,11 @@ export async function wait(bench: Workbench, ms: number, label: string): Promise
   }
 }
 
-/** True if the service refused the request with 429: nothing was changed, and the entry keeps the request. */
 export function isRateLimitRefusal({ kind, details }: Failure): boolean {
   // If a token endpoint sent the 429, the request itself was not sent.
   return kind === "rate_limited" && details.unsent !== true;
 }
 
-/** @throws Failure `rate_limited` if the service asked for a longer wait than `--retry-for` */
 export async function waitUntilDue(bench: Workbench, entry: Entry): Promise<void> {
   const { clock, account, retryForMs } = bench;
   const until = entry.detail.put_off_until;
@@ -229,7 +224,7 @@ export function assertNoneInFlight({ entry, quietUntil }: EntryLease): void {
 }
 
 /**
- * Reads a client that the service accepted and has not completed (§4.2) until it has another status.
+ * Reads a pending client until it has another status (§4.2).
  * @assumed §3.1 does not show how `pending` ends: the client is read again and again, and any other status is the end
  * @throws Failure `pending` once `waitMs` is over
  */
@@ -255,7 +250,7 @@ export async function waitWhilePending(
   }
 }
 
-/** @param because the failure that ended the wait; an interruption keeps its exit code */
+/** An interruption that ended the wait keeps its exit code. */
 function pendingFailure(entry: Entry, because?: unknown): Failure {
   const failure = because instanceof Failure ? because : undefined;
   const isMissing = failure !== undefined && isPermanentFailure(failure);

@@ -1,4 +1,4 @@
-// Defines what every change needs: account, journal, secrets and clock, with helpers for records and failures.
+// Defines what a change needs: account, journal, secrets and clock, with helpers for records and failures.
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import type { ReadClock } from "../api/call/retry.ts";
@@ -21,7 +21,7 @@ export interface Account {
   readonly organizationId: string | null;
   readonly serviceVersion: string;
   readonly service: Service;
-  /** An HMAC of the text, keyed by the /v1 credential. @throws Failure if there is none */
+  /** An HMAC of the text, keyed by the API key or client id. @throws Failure if there is no credential */
   readonly credentialDigest: (text: string) => Promise<string>;
   readonly keyId?: string;
   /** Null if the profile has no token endpoint to prove new clients. */
@@ -37,21 +37,20 @@ export interface Account {
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
-  /** Shows a rotation's receipt before any wait. @param dueAt set if there is an overlap */
+  /** Shows a rotation's receipt before its overlap. @param dueAt the end of the overlap, if there is one */
   showReceipt?(receipt: string, dueAt?: string): Promise<void>;
   waiting(label: string, ms: number): () => void;
   busy(label: string): () => void;
 }
 
-/** On an interruption, `sleep` ends early with the interruption's `Failure`. */
+/** An interruption ends `sleep` early: it rejects with the interruption's `Failure`. */
 export interface Clock extends ReadClock {
   /** Milliseconds since 1970. The clock may be set at any moment. */
   now(): number;
-  /** A random number from 0 to below 1, for jitter. */
   random(): number;
   /** Aborted by the first Ctrl-C or SIGTERM, after which no new work starts. Its reason is the `Failure` to report. */
   readonly interruption: AbortSignal;
-  /** Runs work whose response must not be lost: one Ctrl-C allows a few more seconds, two allow none. */
+  /** Runs work whose response must not be lost: one Ctrl-C leaves it a few more seconds, a second one none. */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -120,13 +119,13 @@ export async function withLease<T>(lease: EntryLease, work: (lease: EntryLease) 
   }
 }
 
-/** A failure is only a warning, so that the result reaches the user. @returns true if it was recorded */
+/** A failure is only a warning, so that the result reaches the user. @returns true if the change was recorded */
 export async function recordOrWarn(
   bench: DeliveryBench,
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<boolean> {
-  // The record names the state folder, because other machines cannot see where the secret is kept.
+  // Other machines cannot see which state folder keeps the secret, so the record names it.
   const { detail = lease.entry.detail } = change;
   const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {
@@ -148,7 +147,6 @@ export async function recordOrWarn(
   }
 }
 
-/** The failure names the profile, and the request if it may have been sent. */
 export function entryFailure(entry: Entry, kind: FailureKind, message: string, details: FailureDetails = {}): Failure {
   const wasSent = details.unsent !== true && entry.attempts > 0;
   const request = wasSent ? `${entry.method} ${entry.path}` : undefined;
@@ -156,7 +154,7 @@ export function entryFailure(entry: Entry, kind: FailureKind, message: string, d
   return new Failure(kind, message, { ...details, ...(details.where === undefined ? here : {}), entry: entry.id });
 }
 
-/** @returns the fix that this machine needs before any next step, or an empty text */
+/** @returns what a person must fix on this machine before the next step, or an empty text */
 export function prerequisite({ kind, details }: Failure): string {
   const isLocal = (kind === "usage" || kind === "failed") && details.problem === undefined;
   const { hint, nextCommand, recovers } = details;
@@ -175,7 +173,6 @@ export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): Rec
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }
 
-/** Exit 7. @param more replaces the standard details */
 export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDetails = {}): Failure {
   const isEarlier = entry.attempts > 1 || because.details.unsent === true;
   const which = isEarlier ? "An earlier attempt" : "The request";

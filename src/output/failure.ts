@@ -1,4 +1,4 @@
-// Prints failures. Their texts may be untrusted, so they are escaped.
+// Renders failures as text or JSON, and escapes their texts, which may be untrusted.
 import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
 import { commandAfter } from "../next-step.ts";
@@ -18,7 +18,6 @@ export interface FailureStyle {
 
 const maxTextLength = 2000;
 
-/** JSON formats print an object on one line. Others print what happened, its meaning, the next step, and where. */
 export function renderFailure(failure: Failure, style: FailureStyle): string {
   return style.format === "json" || style.format === "ndjson" ? asJson(failure, style) : asText(failure, style);
 }
@@ -100,7 +99,7 @@ function whereLines(
   return joinedWithin(parts.filter((part) => part !== undefined).map(oneLine), width && width - 2);
 }
 
-/** An unexpected error is a bug of integ. JSON formats get an error of kind `failed`; other formats get the stack. */
+/** An error that is not a `Failure` is a bug of integ. JSON formats get an error of kind `failed`; other formats get the stack. */
 export function renderBug(error: unknown, style?: FailureStyle): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const message = `This is a bug in integ: ${error instanceof Error ? error.message : String(error)}`;

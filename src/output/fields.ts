@@ -27,14 +27,14 @@ export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
   });
 }
 
-/** `lastUsedAt`, `last used at` and `Last_Used_At` are equal. */
+/** Gives `lastUsedAt`, `last used at` and `Last_Used_At` the same name. */
 const snake = (name: string): string =>
   name
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])|[ -]/g, "_")
     .replaceAll("__", "_")
     .toLowerCase();
 
-/** Accepts a table's names, such as `expires` for `expiresAt`. Exact keys have priority. */
+/** Accepts a table's headings, such as `expires` for `expiresAt`. Exact paths have priority. */
 export function asColumns(
   fields: readonly FieldPath[],
   columns: readonly { readonly path: string; readonly heading: string; readonly isKey?: boolean }[],
@@ -94,14 +94,13 @@ function objectOf(keys: readonly string[], values: readonly (JsonText | undefine
 }
 
 export interface KnownField {
-  /** Keys of the JSON text, joined by dots. */
   readonly path: string;
   readonly isKey?: boolean;
 }
 
 /**
- * `rows` is the first page of a list, or one resource; `singular` is the name of a row, absent for a resource. Without
- * rows and documented fields, the function checks nothing.
+ * Without rows and documented fields, the function checks nothing.
+ * @param known `rows` is the first page of a list, or one resource; `singular` is a row's name, absent for a resource
  * @throws Failure `usage` for fields that are neither documented nor in any row
  */
 export function assertKnown(

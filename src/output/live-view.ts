@@ -4,7 +4,7 @@ import { roughFit, roughWidth, visibleText } from "./visible-text.ts";
 
 export interface Progress {
   update(label: string): void;
-  /** Erases the line. Safe to repeat. */
+  /** Ends the operation. Safe to repeat. */
   done(): void;
 }
 
@@ -15,13 +15,13 @@ const drawDelayMs = 300;
 /** Interval of checks for a new label. Only changes are drawn, because a screen reader would read each frame. */
 const refreshMs = 200;
 
-/** Shows the latest of several operations. */
+/** Shows the latest of the running operations. */
 export class LiveLine implements LiveText {
   readonly #labels: Array<{ label: Label; readonly lines?: (columns: number) => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
   #drawn: string | undefined;
-  /** The operation that started when no other was running; kept until all operations have ended. */
+  /** The operation for which the spinner was started; kept until all operations have ended. */
   #first: object | undefined;
 
   readonly #terminal: Terminal;
@@ -30,7 +30,7 @@ export class LiveLine implements LiveText {
     this.#terminal = terminal;
   }
 
-  /** Each frame calls `label`. `lines` are rows below the label, which stay while a later operation has the label. */
+  /** Each frame calls `label`. `lines` are rows below it, which stay visible below the label of a later operation. */
   begin(label: Label, lines?: (columns: number) => readonly string[]): Progress {
     const item = { label, lines };
     this.#labels.push(item);
@@ -52,7 +52,7 @@ export class LiveLine implements LiveText {
     this.#spinner?.clear();
   }
 
-  /** Forgets all operations, at the command's end or before a question. */
+  /** Forgets all operations. */
   close(): void {
     this.#labels.length = 0;
     this.#stop();
@@ -65,7 +65,7 @@ export class LiveLine implements LiveText {
     this.#timer = setTimeout(() => void this.#show(first), drawDelayMs).unref();
   }
 
-  /** `first` may have ended while the spinner was loading. */
+  /** All operations may have ended while the spinner was loading. */
   async #show(first: object): Promise<void> {
     const { default: ora } = await import("ora");
     if (this.#first !== first) return;
@@ -107,12 +107,12 @@ export class LiveLine implements LiveText {
   }
 }
 
-// Concurrent work on several items is a table drawn in place at a terminal. Elsewhere, each change of state is a
-// complete line, for logs and screen readers.
+// Concurrent work on several items is a table that is drawn in place, or one line for each change of state in logs and for
+// screen readers.
 
 /**
  * Call `set` when an item starts or continues, `end` when it ends, and `done` in a `finally`: `done` erases the rows
- * before the command prints its result. Questions, notes and waits can appear while the table is drawn.
+ * before the command prints its result.
  */
 export interface LiveTable {
   set(item: string, state: string): void;
@@ -131,7 +131,6 @@ class DrawnTable implements LiveTable {
   readonly #title: string;
   readonly #progress: Progress;
 
-  /** @param about `rows` of the terminal, and the elapsed `time` in words */
   constructor(
     live: LiveLine,
     {
@@ -172,7 +171,7 @@ class DrawnTable implements LiveTable {
     return `${this.#title}: ${all.filter(({ isDone }) => isDone).length} of ${all.length} finished`;
   }
 
-  /** In this order: running, finished (latest first), not started. Items without space are counted. */
+  /** In this order: running, finished (from the last), not started. Items without space are counted. */
   #lines(room: number, columns: number): string[] {
     const all = [...this.#states].map(([item, { state, isDone }]) => ({ item: visibleText(item), state, isDone }));
     const running = all.filter(({ isDone, state }) => !isDone && state !== notStarted);
@@ -251,7 +250,7 @@ export function createProgress(options: ProgressOptions): Progresses {
       },
     };
   const isInteractive = terminal.isTTY.stderr;
-  /** A running wait has printed its own line, so other progress prints nothing until the wait ends. */
+  /** A running wait has already printed its line, so other progress prints nothing until the wait ends. */
   const waits = new Set<object>();
   return {
     progress(label) {
@@ -319,13 +318,11 @@ function logged(note: (text: string) => void, elapsed: () => number): Progress {
 
 interface PrintedProgress {
   readonly label: string;
-  /** The time when the work started, such as `09:28:31`. */
   readonly since: string;
-  /** True while a wait prints its own line. */
   readonly isSilent: () => boolean;
 }
 
-/** For screen readers and narrow terminals: prints each new label, or that the work continues. */
+/** For screen readers and narrow terminals: prints at intervals the new label, or that the work continues. */
 function printed(note: (text: string) => void, { label, since, isSilent }: PrintedProgress): Progress {
   let [text, lastText] = [label, label];
   const printStatus = (): void => {

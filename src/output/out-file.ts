@@ -22,7 +22,7 @@ import type { ListEnd, Sink } from "./formats/format.ts";
 import { type NextStep, type SameCommand, shell, flags } from "../next-step.ts";
 import { isObject, tryParseJson } from "../json.ts";
 
-/** Values that identify the list. A run with other values cannot continue it, and the failure shows the differences. */
+/** Values that identify the list. A run with other values cannot continue it. */
 type ListIdentity = Readonly<Record<string, string | number | boolean | null>>;
 
 /** The complete part at the beginning of a file. */
@@ -43,12 +43,12 @@ export interface OutFileOptions {
 }
 
 /**
- * Minimum interval between resume points: each requires a sync of the file, which takes longer than fetching a page.
- * After a crash, a resumed run truncates the rows after the resume point and fetches them again.
+ * Minimum interval between resume points: each requires a sync of the file, which is slow. After a crash, a resumed run fetches
+ * the rows after the resume point again.
  */
 const saveIntervalMs = 1000;
 
-/** Changes nothing before the first write. */
+/** The constructor changes nothing on the disk. */
 export class OutFile implements Sink {
   readonly path: string;
   readonly before: ResumePoint | undefined;
@@ -84,13 +84,13 @@ export class OutFile implements Sink {
     });
   }
 
-  /** Records that all rows so far are complete, so that a later run can continue after them. */
+  /** Notes that all rows so far are complete; at most once per interval, the resume point is written. */
   mark(at: ListEnd & { readonly rows: number }): void {
     this.#resumePoint = { ...at, bytes: this.#bytes };
     if (this.#options.elapsed() - this.#notedAt >= saveIntervalMs) this.#note();
   }
 
-  /** Syncs the file before it removes the resume point. Returns the file's size in bytes. */
+  /** Syncs the file, then removes the resume point. @returns the file's size in bytes */
   finish(): number {
     this.#try("finish", () => {
       fsyncSync(this.#open());
@@ -101,7 +101,7 @@ export class OutFile implements Sink {
     return this.#bytes;
   }
 
-  /** Closes a failed list's file and records where its rows end, or with `forGood` removes the resume point. */
+  /** Closes the file of a failed list. Writes the resume point, or with `forGood` removes it. */
   abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
     if (forGood) removeFile(resumePointPath(this.path));
@@ -112,7 +112,7 @@ export class OutFile implements Sink {
   #open(): number {
     if (this.#fd !== undefined) return this.#fd;
     const { force, identity, from } = this.#options;
-    // The resume point precedes the creation or truncation of the file, so that `--resume` works after any later crash.
+    // Written before the file is created or truncated, so that `--resume` works after a crash.
     if (this.before === undefined)
       writeResumePoint(
         this.path,
@@ -297,7 +297,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Writes atomically: after a crash, either the old or the new resume point is there, and both are valid. */
+/** Writes atomically: after a crash, the old or the new resume point exists, and both are valid. */
 function writeResumePoint(
   path: string,
   point: IdentifiedPoint,

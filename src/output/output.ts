@@ -93,11 +93,11 @@ export interface Output extends Questions {
   replacedFile(path: string, text: string): Promise<void>;
   /** Escapes at a terminal. The service's text must first pass through `visibleText`. */
   text(text: string): Promise<void>;
-  /** Wraps at the terminal's width with hanging indents. */
+  /** Wraps the lines at the terminal's width, with hanging indents. */
   page(lines: (screen: PageScreen) => readonly PageLine[]): Promise<void>;
   /** Omitted with `--quiet`. */
   note(text: string): void;
-  /** One line about several changes at the command's end. Omitted with `--quiet`. */
+  /** A text about several changes, for the command's end. Omitted with `--quiet`. */
   ending(text: string): void;
   /** Printed even with `--quiet`. */
   warn(text: string): void;
@@ -108,7 +108,7 @@ export interface Output extends Questions {
   progress(label: string): Progress;
   countdown(label: string, ms: number): Progress;
   liveTable(title: string, items: readonly string[]): LiveTable;
-  /** Erases the live text on the terminal. This must be the last call, also after a failure. */
+  /** Erases the live text on the terminal. Call this last, also after a failure. */
   close(): void;
 }
 
@@ -167,7 +167,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
-  // In a pipe, the next program may write to the same terminal.
+  // If stdout is a pipe, the next program may write to the same terminal.
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain && !terminal.isPiped;
   const tell = (text: string): void => terminal.writeErr(isolated(text, terminal.isTTY.stderr));
   const say = (label: string, text: string): void => tell(message(label, { text, width: terminal.errWidth }));
@@ -345,7 +345,7 @@ interface ListOptions {
   readonly reportEmpty?: (text: string) => void;
 }
 
-/** Loads the format at the first write. Without documented columns, tables and CSV use the keys of the first rows. */
+/** Loads the format at the first write. Without documented columns, tables and CSV use the keys of the first page. */
 class LazyList implements ListWriter {
   rowsWritten: number;
   readonly #view: ListView;
@@ -361,7 +361,6 @@ class LazyList implements ListWriter {
     this.#isChecked = !options.isRead || this.rowsWritten > 0;
   }
 
-  /** Prints the resource inside the document, if the format has one. */
   async receipt(text: string, { view, target }: ShownResource): Promise<void> {
     const { resource, receipt = resource } = await formatters[this.#options.format]();
     const receiptsBefore = this.#receipts++;
@@ -451,7 +450,7 @@ function documentedIn({ columns, extraColumns = [] }: ListView): readonly Column
   return [...columns, ...extraColumns];
 }
 
-/** `--fields` selects from each element of an array, or from the single object. */
+/** `--fields` selects from each element of an array, or from an object. */
 function rowsOf(root: JsonText): readonly JsonText[] {
   return root.isArray ? root.items() : [root];
 }
@@ -460,7 +459,7 @@ function targetOf(target: ListTarget, columns: readonly Column[]): ListTarget {
   return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }
 
-/** A file gets the same output as a pipe: not fitted or colored. */
+/** A file gets no terminal's layout, no relative times and no colors. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
   return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, color: 0 };
 }

@@ -17,7 +17,7 @@ export function pagerOf({ INTEG_PAGER: own, PAGER: shared, TERM: terminal }: Env
   return command === "" || command === "cat" || terminal === "dumb" ? undefined : command;
 }
 
-/** Call before the pager starts: a shell would report a missing program only after integ has started to write. */
+/** Checked before the pager starts: the shell reports a missing program only after integ has started to write. */
 export function isInstalled(command: string, { PATH: path = "" }: Environment): boolean {
   const [program = ""] = command.split(" ");
   const places = isAbsolute(program) ? [program] : path.split(delimiter).map((folder) => join(folder, program));

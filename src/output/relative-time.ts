@@ -1,6 +1,6 @@
 const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const day = 86_400_000;
-/** A unit is used for counts below its limit: `47 hours`, but `2 days`. */
+/** Each unit is used for counts below `below`: `47 hours`, but `2 days`. */
 const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["second", 1000, 60],
   ["minute", 60_000, 120],
@@ -10,7 +10,7 @@ const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["year", 365 * day, Infinity],
 ];
 
-/** The width of the longest text in this century, such as `in 119 minutes`. */
+/** The least width of a column of relative times, such as `in 119 minutes`. */
 export const relativeTimeWidth = 14;
 
 /** Rounds down, such as `3 days ago`, `in 2 hours` or `just now`. Other texts than ISO 8601 stay unchanged. */
@@ -25,8 +25,8 @@ export function relativeTime(time: string, nowMs: number): string {
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
- * Rounds down, so that no message promises too much time, but tolerates a thousandth: a limit of 90 days, read a moment later, is
- * still 90 days. `isExact`: without months and years.
+ * Rounds down, but tolerates a thousandth: a limit of 90 days, read a moment later, is still 90 days.
+ * @param isExact true to use no months and years
  */
 export function roundedDuration(ms: number, isExact = false): string {
   const allowed = isExact ? units.slice(0, 4) : units;

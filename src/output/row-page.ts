@@ -8,8 +8,8 @@ export function pageOf(rows: readonly string[]): RowPage {
 }
 
 /**
- * Joins rows of one response without a copy: overwrites the bytes between them, so the page must not be used again.
- * `end` follows the last row.
+ * Joins adjacent rows of one response without a copy: overwrites the bytes between them, so the page must not be used again.
+ * @param end follows the last row
  */
 export function joinedRows(page: RowPage, separator: "," | "\n", end: "" | "\n" = ""): string | Buffer {
   const [first, last] = [page[0], page.at(-1)];

@@ -13,7 +13,6 @@ export type InputStream = Readable & {
   setRawMode?: (isRaw: boolean) => unknown;
 };
 
-/** `fd` is set for open files. */
 export type OutputStream = Writable & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -40,7 +39,7 @@ export class BrokenPipe extends Error {
   }
 }
 
-/** Text on the terminal's last line, to erase before other output. */
+/** Text on the terminal's last lines, which is erased before other output. */
 export interface LiveText {
   /** Erases the text, which may be drawn again. */
   clear(): void;
@@ -83,7 +82,7 @@ export class Terminal {
     this.stderr = stderr;
     this.env = env;
     this.isTTY = {
-      // Opening stdin takes a quarter of the minimal startup time, so it is opened only on use.
+      // Opening stdin is slow, so it is opened only on use.
       get stdin() {
         return facts.stdin.isTTY === true;
       },
@@ -174,12 +173,12 @@ export class Terminal {
     }
   }
 
-  /** A user's command may end within a line. */
+  /** Starts a new line if a user's command ended its output within a line. */
   startErrLine(): void {
     if (this.#isErrMidLine) this.writeErr("\n");
   }
 
-  /** Sends later output through the environment's pager, at a terminal. */
+  /** At a terminal, sends the following output through the environment's pager. */
   page(): void {
     this.#isPaged = this.isTTY.stdout && this.isTTY.stderr;
   }
@@ -277,7 +276,6 @@ export type ColorLevel = 0 | 1 | 2 | 3;
 export interface ColorFacts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTerminal: boolean;
-  /** True for `--no-color`, or if an agent reads the output. */
   readonly noColor: boolean;
 }
 

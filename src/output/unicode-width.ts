@@ -22,11 +22,11 @@ export async function unicodeWidth(): Promise<DisplayWidth> {
   return { of, fit };
 }
 
-/** Widths by code unit: 0 is not measured; 1 and 2 are columns; 3 depends on neighbors or must be escaped. */
+/** By code unit: 0 for not measured yet, 1 or 2 for the number of columns, 3 for a character without a fixed width. */
 const widths = new Uint8Array(65_536);
 const [narrow, wide, other] = [1, 2, 3] as const;
 
-/** @returns 0 if the width depends on neighbors, or if the character must be escaped. @param measure string-width */
+/** @returns 0 if the character has no fixed width or must be escaped. @param measure string-width */
 function characterWidth(unit: number, measure: (text: string) => number): 0 | 1 | 2 {
   if (widths[unit] === 0) widths[unit] = kindOf(String.fromCharCode(unit), measure);
   const kind = widths[unit];

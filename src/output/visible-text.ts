@@ -1,7 +1,7 @@
 /**
  * Matches characters that are invisible, or that a terminal may act on: C0, C1, DEL, format and bidi controls, line
- * separators, lone surrogates, and default-ignorable characters (zero-width, tags, variation selectors, fillers). They
- * are compiled on first use, because Unicode properties are slow to compile.
+ * separators, lone surrogates, and default-ignorable characters (zero-width, tags, variation selectors, fillers). A
+ * function, because the expression is slow to compile and most texts do not need it.
  */
 function unsafeCharacters(): RegExp {
   return /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
@@ -20,7 +20,7 @@ export function visibleText(text: string): string {
 }
 
 const letters = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]+";
-/** Matches commands with a quoted word, which users copy, and right-to-left words with a sign between them. */
+/** Matches runs of right-to-left words, and commands with a quoted word, which stay unchanged because users copy them. */
 const rightToLeft = new RegExp(`integ (?:[^'\\n]*'[^'\\n]*')+|${letters}(?:[ .,"_-]?${letters})*`, "gu");
 
 /** Isolates right-to-left names in visible text, so that a terminal does not reorder the text around them. */
@@ -32,7 +32,7 @@ export function isolated(text: string, isTerminal = true): string {
 
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g;
 
-/** A width that is exact enough to wrap a text. Most surrogate pairs are two columns wide. */
+/** A width that is exact enough to wrap a text. A surrogate pair counts as two columns. */
 export function roughWidth(text: string): number {
   return plain.test(text) ? text.length : text.length + (text.match(wide)?.length ?? 0);
 }

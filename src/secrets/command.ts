@@ -10,6 +10,7 @@ import { isSameSecret } from "./delivered-secret.ts";
 import {
   commandMark,
   isSamePlace,
+  ofAccount,
   contentId,
   type Found,
   type Delivery,
@@ -47,7 +48,9 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     ...(target.check && { check: target.check.by }),
   };
   // A check with these variables can run only at the delivery, when their values are known.
-  const isOfEntry = ofEntry.test(target.check?.command ?? "");
+  const isOfEntry = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|SERVICE_ACCOUNT|PROFILE_NAME|ENTRY)\b/.test(
+    target.check?.command ?? "",
+  );
   const check = async (): Promise<RecordOf<"command">> => {
     if (target.command.trim() === "") throw new Failure("usage", `${flags.secretCommand} is empty.`);
     if (target.check?.command.trim() === "") throw new Failure("usage", `${flags.secretCheckCommand} is empty.`);
@@ -103,12 +106,16 @@ async function checkShell({ command, check }: CommandTarget, tools: CommandTools
   if (check) await checkTools(flags.secretCheckCommand, check.command, tools);
 }
 
-/** Variables whose values differ between entries: a command with one of them has another destination for each entry. */
-const ofEntry = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|SERVICE_ACCOUNT|PROFILE_NAME|ENTRY)\b/;
+/** A command without a check that prints the secret shows no content. Its variables tell who shares its destination. */
+function hiddenBehind(command: string): Found {
+  if (/\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|ENTRY)\b/.test(command)) return { is: "absent" };
+  const isOfAccount = /\bINTEG_(?:SERVICE_ACCOUNT|PROFILE_NAME)\b/.test(command);
+  return { is: "hidden", version: isOfAccount ? ofAccount : "unknown" };
+}
 
-/** A check that fails or prints nothing shows no content that could be replaced. */
+/** If the check fails or prints nothing, the content counts as absent. */
 async function foundBy({ command, check }: CommandTarget, tools: CommandTools, facts?: Environment): Promise<Found> {
-  if (check?.by !== "output") return ofEntry.test(command) ? { is: "absent" } : { is: "hidden", version: "unknown" };
+  if (check?.by !== "output") return hiddenBehind(command);
   const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
   const run = await runShell(check.command, { env, signal, facts, timeLimitMs });
   const text = run.status === 0 ? run.stdout.toString("utf8") : "";
@@ -117,10 +124,9 @@ async function foundBy({ command, check }: CommandTarget, tools: CommandTools, f
 
 /** Matches a program's name or path at the start of a command, without shell syntax. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
-/** Operators after which a command continues although its first program is missing. */
+/** Matches operators after which a command continues if its first program is missing. */
 const toleratesFailure = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
-/** @throws Failure `usage` if a program is missing */
 async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
   const first = toleratesFailure.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
@@ -186,7 +192,7 @@ async function passSecret(
   if (run.unread > 0) throw commandFailure("ended without reading the secret from its standard input");
 }
 
-/** With `output`, the check must print the raw secret, whatever format was delivered. */
+/** A check by `output` must print the raw secret, whatever format the command received. */
 async function runCheck(
   { command, by }: NonNullable<CommandTarget["check"]>,
   { secret, shell }: { readonly secret: string; readonly shell: DeliveryTools },

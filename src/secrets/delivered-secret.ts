@@ -1,4 +1,4 @@
-// Writes secret files. Their space is reserved before the secret exists, so that a full disk cannot lose the secret.
+// Writes secret files, and reserves their space first, so that a full disk cannot lose a secret.
 import { timingSafeEqual } from "node:crypto";
 import {
   closeSync,
@@ -19,17 +19,17 @@ import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { Found } from "./destination.ts";
 
-/** Enough for any secret with its receipt. */
+/** Enough for a secret with its receipt. */
 const reserveBytes = 32 * 1024;
 
-/** Identifies a file under any name. `born` is its creation time in ns. The fields are text, because inodes exceed 2^53. */
+/** Identifies a file under any name. `born` is its creation time in ns. The fields are text, because an inode may exceed 2^53. */
 export interface FileIdentity {
   readonly device: string;
   readonly inode: string;
   readonly born?: string;
 }
 
-/** Ignores a birth time that is only the time of the last change, as on some file systems. */
+/** Omits the birth time if the file system reports the time of the last change in its place. */
 export function identityOf(fd: number): FileIdentity {
   const stats = fstatSync(fd, { bigint: true });
   const isKnown = stats.birthtimeNs > 0n && stats.birthtimeNs < stats.ctimeNs;
@@ -44,7 +44,7 @@ export function isSameFile(path: string, identity: Partial<FileIdentity>): boole
   return identity.born === undefined || String(stats.birthtimeNs) === identity.born;
 }
 
-/** @returns `.<name>.integ-<work>` in the same folder, cut to the 255 bytes of a file name */
+/** @returns `.<name>.integ-<work>` in the same folder. The name is cut, because a file name has at most 255 bytes. */
 export function reservedName(path: string, work: string): string {
   const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
   return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
@@ -69,7 +69,7 @@ export function contentOf(fd: number): string {
   return bytes.subarray(0, zerosFrom(bytes)).toString("utf8");
 }
 
-/** Finds the start of the trailing zeros by binary search, because V8 needs 9 ms to optimize a loop. */
+/** Finds the trailing zeros by binary search, because a loop over the bytes is slow until V8 has optimized it. */
 function zerosFrom(bytes: Buffer): number {
   const zeros = Buffer.alloc(bytes.length);
   let least = 0;
@@ -112,8 +112,7 @@ export async function reserveFile(path: string, check: (content: string, isCut: 
 }
 
 /**
- * Overwrites the reserve, syncs, then truncates, so that an incomplete text never looks complete. A power cut may undo the
- * truncation.
+ * Truncates the file only after a sync, so that a truncated file has its complete text. A power cut may undo the truncation.
  */
 export function fillReserve(fd: number, text: string): void {
   const bytes = Buffer.from(text);
@@ -128,7 +127,7 @@ export function wipe(fd: number): void {
 }
 
 /**
- * Gives a reserved file its final name. Fails if a file of that name appeared meanwhile.
+ * Gives a reserved file its final name. If no file was found there, fails if one has appeared meanwhile.
  * @returns why the reserved name was not removed, which does not fail the delivery; `removeReserve` removes it later
  */
 export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {
@@ -150,7 +149,7 @@ async function dropName(reserved: string): Promise<Error | undefined> {
 }
 
 const mostAttempts = 8;
-/** A random pause of at most this long separates parallel writers of one Kubernetes Secret. */
+/** A random pause of at most this long separates parallel writers to one place in a store. */
 const longestPauseMs = 2000;
 
 /**

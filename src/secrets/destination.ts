@@ -12,12 +12,11 @@ export type { DestinationProgress, SecretFormat };
 
 export interface OneTimeSecret {
   readonly secret: string;
-  /** Determines the variables of `env` and the keys of `json`. */
   readonly kind: "oauth_client" | "access_key";
   readonly id: string;
   /** The id that an OAuth client uses in a token exchange. */
   readonly clientId?: string;
-  /** The response with the secret, which stdout and `claim` print. */
+  /** The response with the secret, which stdout receives. */
   readonly receipt: string;
 }
 
@@ -75,10 +74,10 @@ export interface SecretOptions {
   readonly to: readonly DestinationOption[];
   /** The destinations of an existing entry. `to` replaces only those that lack the secret. */
   readonly remembered?: RecordOf<"several"> | undefined;
-  /** A format without a file or command, which `destinationFor` refuses. */
+  /** Set if neither a file nor a command has the format; `destinationFor` then refuses it. */
   readonly as?: SecretFormat | undefined;
   readonly force?: boolean | undefined;
-  /** The content may be an earlier delivery of the same client or key, which integ checks later. */
+  /** An existing file may be integ's own earlier delivery, which is checked later. */
   readonly mayBeOwn?: boolean | undefined;
   readonly commandLimitMs?: number | undefined;
   /** Age recipients for the team's journal. */
@@ -97,12 +96,11 @@ export interface Issuer {
 
 interface DestinationDescription {
   readonly name: string;
-  /** A sentence that names the secret's place. */
   readonly delivered?: string;
   readonly proof: string;
-  /** The option that selects the destination again; set if the journal has enough facts. */
+  /** The option that selects the destination again; absent for stdout and commands. */
   readonly option?: DestinationOption;
-  /** True if a later process on the same machine, but not on another, can check the arrival. */
+  /** True for places that a later process on the same machine can check. */
   readonly leavesTrace: boolean;
 }
 
@@ -160,7 +158,6 @@ export function describeDestination(record: SingleRecord): DestinationDescriptio
   }
 }
 
-/** True if integ can read a delivered secret back. */
 export function isReadable(at: SingleRecord): boolean {
   return at.kind === "file" || at.kind === "profile" || (at.kind === "store" && !at.to.startsWith("github:"));
 }
@@ -185,12 +182,11 @@ export function isPartlyDelivered({ destination }: { readonly destination: Desti
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
-/** True if the profile gets the secret, so that it still works after a rotation of its credential. */
 export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
   return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
-/** Ignores which machine a place is on. */
+/** Does not compare the machines. */
 export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
   if (one.kind === "stdout") return other.kind === "stdout";
   if (one.kind === "command") return other.kind === "command" && one.mark === other.mark;
@@ -213,6 +209,9 @@ export type Found =
   | (FoundContent & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
   | (FoundContent & { readonly is: "hidden"; readonly version: string });
 
+/** The version of `hidden` content that the clients of one service account and profile share. */
+export const ofAccount = "of the account";
+
 interface FoundContent {
   /** Client id or key id of a profile's credential. */
   readonly of?: string | undefined;
@@ -225,7 +224,7 @@ export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
   /** Called with the content immediately before the write. */
   readonly may: MayReplace;
-  /** Saves the progress, so that a later process can continue. */
+  /** Saves the record in the journal, so that a later process can continue. */
   readonly record: (record: R) => Promise<void>;
 }
 
@@ -239,7 +238,7 @@ export interface Preparation {
   readonly places?: readonly SingleRecord[];
 }
 
-/** True if the name means another place on another machine. */
+/** True if the same name means a different place on another machine. */
 export function isLocal(at: SingleRecord): boolean {
   return at.kind === "file" || at.kind === "profile" || (at.kind === "store" && at.to.startsWith("keychain:"));
 }
@@ -267,7 +266,7 @@ function isCommandOf({ mark }: RecordOf<"command">, command: string): boolean {
   return formats.some((as) => commandMark({ command, as }) === mark);
 }
 
-/** Users and editors add a final newline. */
+/** Ignores a final newline, which users and editors add. */
 export function withoutLastNewline(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
 }
@@ -283,25 +282,23 @@ export function contentId(found: Found, digests: SecretDigests): string | undefi
 }
 
 /**
- * `check` is cheap and runs before any write. `prepare` ensures that the delivery will succeed (space is reserved, stdout open)
- * and runs before every request that may return a secret. `deliver` returns when the secret is safe. Each throws `Failure`.
+ * `check` runs before the entry is written, `prepare` before each request that may return a secret: after a `Failure`, nothing is
+ * sent. `deliver` returns when the destination has the secret.
  */
 export interface Destination {
   readonly isStdout: boolean;
-  /** The record, as far as it is known without access to the destination. */
   readonly record: DestinationRecord;
-  /** @returns the record for the intent, as far as known before `prepare` */
   check(preparation?: Preparation): Promise<DestinationRecord>;
   /** @param work id of the journal entry; names the reserve for a later process */
   prepare(work: string, preparation?: Preparation): Promise<DestinationRecord>;
   deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void>;
   /** Removes the reserve unless a secret was delivered. Safe to repeat. */
   release(): Promise<void>;
-  /** Runs a recorded check command again. @returns its output; undefined unless the check prints. @throws Failure `pending` */
+  /** Runs the check again. @returns its output; undefined unless the check prints the secret. @throws Failure `pending` */
   shownBy?(record: SingleRecord, about: Shown): Promise<string | undefined>;
 }
 
-/** The client or key whose secret a check must print. */
+/** The client or key whose secret the check must print. */
 export interface Shown extends Pick<OneTimeSecret, "id" | "clientId"> {
   readonly origin: SecretOrigin;
 }
@@ -316,8 +313,8 @@ export interface SingleDestinationPlace extends Destination {
 /** A destination that a later process restores from its record. */
 export interface RememberedDestination {
   /**
-   * Checks whether the secret arrived. If a crash left the complete file under its reserved name, renames the file if `may`
-   * allows that. @throws Failure if the rename fails: the secret is not lost and must not be replaced
+   * Checks whether the secret arrived. Renames a complete file that a crash left under its reserved name.
+   * @throws Failure if `may` refuses or the rename fails: the secret is not lost and must not be replaced
    */
   completeDelivery(may: MayReplace): Promise<boolean>;
   /**
@@ -326,13 +323,13 @@ export interface RememberedDestination {
    * @param options.isKept true if the secret is safe elsewhere: a complete copy is then removed too
    */
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
-  /** Reads the delivered secret. @returns undefined if it has changed, or if the destination cannot be read back */
+  /** @returns the delivered secret; undefined if the content has changed or cannot be read back */
   reread(): Promise<string | undefined>;
   /** True if the environment now leads to another server than the one that has the secret. */
   isOfOtherServer?(): Promise<boolean>;
 }
 
-// The stores of `--secret-to` for help, completion and questions. registry.ts opens them.
+// The stores of `--secret-to`. registry.ts opens them.
 
 export const storeKinds = {
   vault: {
@@ -370,7 +367,6 @@ export interface StoreKind {
   readonly form: string;
   /** Matches all valid addresses, and some that the store refuses. */
   readonly pattern: RegExp;
-  /** The address is case-insensitive. */
   readonly isAnyCase?: boolean;
   readonly what: string;
   /** Other forms of the address, each with its description. */

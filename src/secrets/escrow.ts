@@ -19,7 +19,6 @@ export interface Seal {
   readonly digests: SecretDigests;
 }
 
-/** @throws Failure `usage` for an invalid recipient; never shows an identity */
 export function checkRecipients(recipients: readonly string[]): void {
   encrypterFor(recipients);
 }

@@ -49,9 +49,8 @@ import type { MachineId } from "../disk/machine-id.ts";
 import { isComplete, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
-/** `fileDestination` makes a relative path absolute. */
 export interface FileTarget extends ContentConsent, Pick<RecordOf<"file">, "path" | "as"> {
-  /** True if the file may be integ's own delivery, which is checked once the entry is known. */
+  /** True if an existing file may be integ's own delivery, which is checked once the entry is known. */
   readonly mayBeOwn?: boolean | undefined;
 }
 
@@ -76,7 +75,7 @@ function checkFolder(path: string): Stats {
   return stats;
 }
 
-/** In a sticky folder (/tmp), only the owner of the file or folder may replace the file. */
+/** In a sticky folder (/tmp), only root and the owners of the file and the folder may replace the file. */
 function mayReplace(file: Stats, folder: Stats): boolean {
   const me = process.getuid?.() ?? 0;
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
@@ -230,7 +229,7 @@ class FileDestination implements SingleDestinationPlace {
   }
 }
 
-/** Both overwriting and removing hide the secret: each is tried even if the other fails. */
+/** Overwrites and removes the reserve, each even if the other fails: either alone hides the secret. */
 function discardReserve(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
   const attempt = (step: () => void): void => {
@@ -240,7 +239,7 @@ function discardReserve(reserve: Reserve, finished: string): void {
       failed.push(error);
     }
   };
-  // If only the sync of the folder failed, the reserve already is the finished file.
+  // If only the folder's sync failed, the reserve already has the final name and must not be wiped.
   attempt(() => (isSameFile(finished, reserve.identity) ? undefined : wipe(reserve.fd)));
   attempt(() => {
     if (!isSameFile(reserve.path, reserve.identity)) return;
@@ -263,7 +262,7 @@ export function fileDestination(target: FileTarget, cwd: string, tools: FileTool
   return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
 }
 
-/** @returns false if another process created a file of this name, else as `putInPlace` */
+/** @returns false if another process has created a file of this name, else the result of `putInPlace` */
 async function tryPutInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
   try {
     return await putInPlace(reserved, path, found);
@@ -282,7 +281,6 @@ function hasDelivered(path: string, { record, digests }: Remembered): boolean {
   return record.proof !== undefined && hasContentId(foundAt(path), record.proof, digests);
 }
 
-/** @returns false if no file with the delivered content has the final name */
 function completeName(remembered: Remembered): boolean {
   const { path, reserved } = remembered.record;
   if (!hasDelivered(path, remembered)) return false;
@@ -304,7 +302,6 @@ function openReserved(remembered: Remembered): number | undefined {
   return openPrivateFile(reserved, constants.O_RDWR);
 }
 
-/** @returns false if the reserve is missing, empty or incomplete */
 async function completeFile(remembered: Remembered, may: MayReplace): Promise<boolean> {
   const { record } = remembered;
   const { path, reserved } = record;

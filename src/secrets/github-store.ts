@@ -24,7 +24,7 @@ interface Address {
   readonly repository: string;
   readonly environment: string | undefined;
   readonly name: string;
-  /** Who may use an organization's secret. Default: an existing secret's repositories; `private` for a new one. */
+  /** Who may use an organization's secret. By default, an existing secret keeps its access, and a new one is `private`. */
   readonly access?: Access | undefined;
 }
 
@@ -156,7 +156,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Each write must name the permitted repositories, so those of an existing secret are read first. */
+  /** Each write must name who may use the secret, so an existing secret's access is read first. */
   async #access(client: StoreClient, { visibility, repository_ids: ids }: StoreFacts): Promise<object> {
     if (visibility === "selected") return { visibility, selected_repository_ids: (ids ?? "").split(",").map(Number) };
     if (visibility !== undefined) return { visibility };
@@ -188,7 +188,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     throw new Failure("unreachable", `${this.name}: GitHub's public key is not one.`);
   }
 
-  /** Two changes within one second look the same; writing again is harmless. */
+  /** False for two changes within one second: integ then writes again, which is harmless. */
   async #isChanged(client: StoreClient, before: string | undefined): Promise<boolean> {
     const changedAt = await this.#changedAt(client);
     return changedAt !== undefined && changedAt !== before;

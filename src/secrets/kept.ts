@@ -1,4 +1,4 @@
-// Keeps undelivered secrets in private files until `journal claim`. Space is reserved before the request.
+// Keeps undelivered secrets in private files, whose space is reserved before the request.
 import { closeSync, constants } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-se
 import { shell, flags } from "../next-step.ts";
 import { tryParseJson } from "../json.ts";
 
-/** The schema is created on demand, because that takes longer than a request. */
+/** A function, because the creation of a schema is slow. */
 export const secretSchema = () =>
   z.object({
     secret: z.string(),
@@ -44,7 +44,6 @@ export class Undelivered {
     this.place = `${hostname()}:${this.folder}`;
   }
 
-  /** Does not change a kept secret. Safe to repeat. */
   async reserve(entry: string): Promise<void> {
     try {
       if (this.isKept(entry)) return;
@@ -59,7 +58,7 @@ export class Undelivered {
     }
   }
 
-  /** After `reserve`, needs no more disk space. */
+  /** Needs no more disk space after `reserve`. */
   async keep(entry: string, secret: OneTimeSecret): Promise<void> {
     const { secret: value, kind, id, clientId, receipt } = secret;
     const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
@@ -191,11 +190,9 @@ export interface AllowedDestinations {
 }
 
 export interface SecretKeeping {
-  /** Only the act `overwrite` may call this. See `RememberedDestination`. */
+  /** Only the act `overwrite` may call this. `RememberedDestination` describes this method and the next two. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
-  /** Removes a complete secret only if it is safe elsewhere (`isKept`). Safe to repeat. */
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
-  /** Reads a delivered secret (file, profile or store), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
   readonly machine: MachineId;
   /** A secret's destination must be in every list. */
@@ -208,7 +205,6 @@ export interface SecretKeeping {
   /** @returns true if the secret was encrypted into the team's journal */
   escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
   isKept(entry: string): boolean;
-  /** True if any machine can claim the encrypted secret. */
   isEscrowed(entry: string): boolean;
   /** @throws Failure `failed` if the secret is missing or damaged */
   readKept(entry: string): Promise<OneTimeSecret>;

@@ -15,7 +15,7 @@ interface Address {
 
 const timeLimitMs = 60_000;
 const tries = 3;
-/** Marks a failure because the Secret has changed. */
+/** Marks a failed write whose cause is a change of the Secret. */
 const changedStatus = 409;
 const versionPath = "{.metadata.resourceVersion}";
 const notFoundStatus = 127;
@@ -63,8 +63,8 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   }
 
   /**
-   * The resource version guards against later changes, the field manager against a forced write over another manager's key. A
-   * new Secret is created empty first: `apply` would overwrite one that appears meanwhile.
+   * The resource version guards against later changes. A missing Secret is first created empty, because `apply` would overwrite one
+   * that appears meanwhile.
    */
   async write(text: string, _facts: StoreFacts, over: Found): Promise<boolean> {
     let { version } = over;
@@ -73,7 +73,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
       if (typeof made === "string") version = made;
       const failure = typeof made === "string" ? await this.#apply(text, { version: made }) : made;
       if (failure === undefined) return true;
-      // After a lost response to a successful write, the repetition conflicts, and a read finds the secret.
+      // If the write succeeded and its response was lost, the repetition conflicts, and the read below finds the secret.
       if (failure.kind === "unreachable" && attempt < tries) {
         await this.tools.sleep(500 * 2 ** attempt);
         continue;

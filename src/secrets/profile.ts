@@ -1,4 +1,4 @@
-// `--secret-profile`: replaces an existing profile's credential.
+// `--secret-profile`: makes the secret the credential of an existing profile.
 import { Failure } from "../errors.ts";
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
@@ -102,7 +102,7 @@ async function foundIn({ credential, ...profile }: Profile, credentials: Credent
   try {
     return { is: "text", text: await credentials.read(source, profile.credential_origins), of };
   } catch (error) {
-    // A damaged or missing secret is still a user's credential.
+    // A credential counts as content even if its stored secret is damaged or missing.
     if (error instanceof Failure && error.kind === "auth") return { is: "hidden", version: source.ref, of };
     throw error;
   }

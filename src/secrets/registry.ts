@@ -31,7 +31,7 @@ export interface DestinationTools
   readonly digests: SecretDigests;
   readonly machine: MachineId;
   readonly stdoutFd: number;
-  /** Called on demand, because it loads the stored profiles. */
+  /** Loads the stored profiles, so it is called on demand. */
   readonly profiles: () => Promise<ProfileStores>;
 }
 
@@ -67,10 +67,6 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
   });
 }
 
-/**
- * Before `check`, reads only stored profiles and the content that options may replace.
- * @throws Failure `usage` if options contradict each other or have no effect
- */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
   checkTogether(options);
   const typed = await Promise.all(options.to.map((option) => singleDestination(option, options, tools)));
@@ -80,11 +76,11 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
       const { option } = describeDestination(place);
       return option ? singleDestination(option, options, tools) : retypedCommand(place);
     });
-    // With `isKept`, one failing destination does not stop the others.
+    // With `isKept`, a destination that fails does not stop the others.
     if (options.force === true) await several.check({ isKept: true });
     return several;
   }
-  // Consent covers the current content, which may change while the user answers a question.
+  // Checked now, because the consent covers the current content, which may change while the user answers a question.
   for (const [index, option] of options.to.entries())
     if (options.force === true || ("force" in option && option.force === true)) await typed[index]!.check();
   const [first, ...others] = typed;
@@ -92,7 +88,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   return others.length === 0 ? first : (await loadSeveral()).severalDestinations(typed);
 }
 
-/** A command must be typed again: its text is not stored, because it may contain a credential. */
+/** Stands for a recorded command, which the user must type again: the journal does not store its text. */
 function retypedCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
     throw new Failure("usage", `Commands are not stored: pass ${flags.secretCommand} again.`);
@@ -135,7 +131,7 @@ function checkFileName(path: string): void {
   });
 }
 
-/** From its record alone, neither stdout nor a command can be checked. */
+/** For stdout and commands, whose records do not allow a check. */
 const uncheckable: RememberedDestination = {
   completeDelivery: async () => false,
   removeReserve: () => {},

@@ -13,7 +13,6 @@ type Field = (typeof fieldNames)[number];
 const templateMark = "template:";
 const namesMark = "env:";
 
-/** @throws Failure `usage` for an unknown format, or a template without `{secret}` */
 export function checkSecretFormat(text: string): SecretFormat {
   const word = secretFormats.find((format) => format === text);
   if (word !== undefined) return word;

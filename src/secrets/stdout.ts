@@ -1,4 +1,4 @@
-// Delivers a secret to stdout, which is checked before the request. The secret is masked in CI logs.
+// Delivers a secret to stdout, which is checked before the request. In GitHub Actions, the log masks the secret.
 import { type Advice, flags } from "../next-step.ts";
 import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
 import { causeOf, type ErrorCause, errorCode } from "../disk/error-words.ts";
@@ -25,7 +25,7 @@ export function maskLines(secret: string, receipt: string): string {
     .join("");
 }
 
-/** @returns the secret unchanged, with JSON's or the receipt's escapes, and with doubled quotation marks */
+/** @returns the forms that output formats print: unchanged, with JSON escapes, and with doubled quotation marks */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
   const unchanged = strings.filter((text) => tryParseJson(text) === secret).map((text) => text.slice(1, -1));
@@ -109,7 +109,7 @@ function isNullDevice(fd: number): boolean {
   return stats.rdev === statSync("/dev/null").rdev;
 }
 
-/** Detects a closed socket, terminal or device without side effects. */
+/** An empty write detects a closed socket, terminal or device without side effects. */
 function emptyWriteError(fd: number): unknown {
   try {
     writeSync(fd, Buffer.alloc(0), 0, 0);
@@ -119,7 +119,7 @@ function emptyWriteError(fd: number): unknown {
   }
 }
 
-/** A write-only pipe that is ready for reading has an error: its reader has exited. */
+/** If a write-only pipe is ready for reading, its reader has exited. */
 function isWriteOnly(fd: number): boolean {
   try {
     const flags = /^flags:\s+0?(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
@@ -143,7 +143,7 @@ async function hasNoReader(fd: number): Promise<boolean> {
   return lastCheck.answer;
 }
 
-/** In ms. A result is reused, because a shell takes longer than the rest of a creation. */
+/** A result is reused for this many ms, because a shell starts slowly. */
 const reusedForMs = 100;
 let lastCheck: { readonly pipe: string; readonly at: number; readonly answer: Promise<boolean> } | undefined;
 

@@ -13,7 +13,7 @@ export interface StoreResponse {
   readonly body: unknown;
 }
 
-/** No complete response: if the request was sent, the store may have executed it. */
+/** No usable response: if the request was sent, the store may have executed it. */
 export interface LostResponse {
   readonly kind: "lost";
   readonly failure: Failure;
@@ -86,7 +86,7 @@ export class StoreClient {
     return { kind: "response", status: exchange.status, headers: exchange.headers, text, body: parsed };
   }
 
-  /** Repeats after temporary errors. @throws Failure if no response arrives, or for a redirect */
+  /** Repeats the request after temporary errors. @throws Failure if no response arrives, or for a redirect */
   async read(request: StoreRequest): Promise<StoreResponse> {
     for (let attempt = 1; ; attempt += 1) {
       const response = await this.send(request);

@@ -43,7 +43,6 @@ export interface Store {
    * @throws Failure `usage`, `auth` or `unreachable`
    */
   prepare(facts: StoreFacts, isShared?: boolean): Promise<StoreFacts>;
-  /** @returns `hidden` content with its version if the store returns no secrets */
   look(facts: StoreFacts): Promise<Found>;
   /**
    * After a lost response, reads the store if possible.
@@ -115,7 +114,7 @@ class StoreDestination implements SingleDestinationPlace {
     return this.record;
   }
 
-  /** `--force` covers only the content at the first check, and none if the store cannot be read. */
+  /** `--force` covers only the content at the first check, and nothing if the store cannot be read then. */
   async #consent(): Promise<void> {
     const { store } = this.#target;
     this.#isConsented = true;
@@ -164,7 +163,7 @@ class StoreDestination implements SingleDestinationPlace {
         look: () => store.look(facts),
         may: async (found) => {
           await may(this.record, found).catch(asConflict);
-          // For a write-only store, only this record shows after a crash that a change may be integ's own.
+          // After a crash, only this record shows that a change of a write-only store may be integ's own.
           await note(
             store.isUnreadable ? `after ${"version" in found ? found.version : "nothing"}` : digests.of(secret),
           );
@@ -203,7 +202,7 @@ function withoutField(to: string): string {
   return to.slice(0, to.lastIndexOf("#") + 1);
 }
 
-/** The preparation allowed the write, so a refusal now means that the content has changed. */
+/** The preparation allowed the write, so a later refusal means that the content has changed. */
 function asConflict(error: unknown): never {
   if (!(error instanceof Failure)) throw error;
   throw new Failure("conflict", error.message, error.details);
@@ -240,7 +239,7 @@ export function rememberedStore(
     return hasContentId(found, record.proof, digests) ? found : undefined;
   };
   return {
-    // If the environment lacks what the store needs, nothing can be delivered there either.
+    // Without the store's settings, it is not known to be on another server.
     isOfOtherServer: () =>
       open()
         .then(async ({ store }) => otherFact(record.facts, await store.check()) !== undefined)

@@ -48,7 +48,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const capabilities = await this.#capabilities(client, at);
     this.#assertCapable("read", capabilities, at);
     const current = await this.#current(client, at);
-    // A patch does not read or send the other fields.
+    // A patch sends only this field; without it, the write repeats the other fields.
     const patches = capabilities.includes("patch");
     if (current.fields !== undefined && patches) this.#assertCapable("patch", capabilities, at);
     else this.#assertCapable(current.version === 0 ? "create" : "update", capabilities, at);
@@ -75,7 +75,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** The write names the version even for an absent field, because other fields may exist. */
+  /** Names the version even for an absent field, because other fields may have changed. */
   async write(text: string, facts: StoreFacts, over: Found): Promise<boolean> {
     const client = this.#client();
     const version = Number(over.version);
@@ -302,7 +302,7 @@ async function isSealed(client: StoreClient): Promise<boolean> {
   return response.kind === "response" && fieldOf(response.body, "sealed") === true;
 }
 
-/** True if a number would lose digits in JavaScript. */
+/** True if JavaScript would write a number differently, for example with fewer digits. */
 function hasInexactNumber(json: string): boolean {
   const tokens = json.match(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g) ?? [];
   return tokens.some((token) => !token.startsWith('"') && String(Number(token)) !== token);

@@ -1,5 +1,4 @@
-// The act `destroy`: deletes the kept copy of a secret. The copy may be the only one, so a recorded delivery is not
-// enough evidence, nor is a client that is `disabled` or `expired`.
+// The act `destroy`: deletes the kept copy of a secret. It may be the only copy, so a recorded delivery is not enough evidence.
 import type { Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { AtDestination, Overwriting } from "./overwrite.ts";
@@ -12,7 +11,6 @@ export type DestroyEvidence =
 
 type KeptEntry = Pick<Entry, "id" | "resource_id">;
 
-/** @returns false if the evidence is not enough, so that the copy stays */
 export async function destroy(bench: Overwriting, entry: KeptEntry, evidence: DestroyEvidence): Promise<boolean> {
   if (!(await isEvidence(bench.journal, entry, evidence))) return false;
   await bench.secrets.destroyKept(entry.id);
@@ -26,7 +24,7 @@ async function isEvidence(journal: Journal, entry: KeptEntry, evidence: DestroyE
   if ("entry" in evidence) return evidence.entry === id;
   const { id: later, state, operation, detail } = evidence.rotatedAgain;
   const isLater = operation === "access_key.rotate" && detail.key_id === resource_id && later > id;
-  // A later rotation with a new secret made every earlier secret useless.
+  // In these states of the later rotation, the key's earlier secrets no longer work.
   const hasSucceeded = state === "done" || state === "undelivered" || state === "secret_lost";
   return isLater && hasSucceeded && !(await journal.untrusted([later])).has(later);
 }

@@ -1,5 +1,5 @@
-// The act `overwrite`: the only code that replaces the content of a secret's destination. It decides by the content at
-// the moment of the write, not by a recorded path or name.
+// The act `overwrite`: writes a secret to its destination. What it may replace depends on the content found there immediately
+// before the write, not on a recorded path or name.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { clockSkewMs, type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
@@ -16,6 +16,7 @@ import {
   isLocal,
   isSamePlace,
   type MayReplace,
+  ofAccount,
   type OneTimeSecret,
   placesOf,
   type SecretOrigin,
@@ -56,7 +57,7 @@ export function overwrite(
   });
 }
 
-/** A destination that is opened again keeps the consent and the digest that an earlier process recorded for it. */
+/** Adds the proof and the consent that the journal has for the same place, unless the new record has its own. */
 function withEvidence<Place extends DestinationRecord>(record: Place, before: DestinationRecord | null): Place {
   if (record.kind === "several")
     return { ...record, places: record.places.map((one) => ({ ...one, at: withEvidence(one.at, before) })) };
@@ -64,17 +65,16 @@ function withEvidence<Place extends DestinationRecord>(record: Place, before: De
   if (earlier === undefined || earlier.kind === "stdout") return record;
   const { proof, consent } = earlier;
   const hasConsent = "consent" in record && record.consent !== undefined;
-  // A delivery that wrote nothing sets `proof` to undefined.
+  // An explicit `proof: undefined` means that the delivery wrote nothing.
   return { ...record, ...(proof && !("proof" in record) && { proof }), ...(!hasConsent && consent && { consent }) };
 }
 
-/** Also completes the rename of a written file after a crash. @throws Failure if the destination cannot be read */
+/** Completes the rename of a written file after a crash. @returns true if the place has the secret */
 export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
   return bench.secrets.completeDelivery(await withProof(bench, entry, record), permission(bench, { entry }));
 }
 
-/** `unverified`: this machine cannot determine whether the destination has the secret. */
 export type Seen = "there" | "missing" | "unverified";
 
 interface Looking {
@@ -83,7 +83,7 @@ interface Looking {
   readonly destination?: Destination | undefined;
 }
 
-/** A destination with a later secret of the same item is also `there`, if the client or key of that secret is active. */
+/** @returns `there` also for a later secret of the same item, if its client or key is active */
 export async function seenAt(
   bench: Overwriting,
   entry: Entry,
@@ -114,7 +114,7 @@ export async function seenAt(
   return "missing";
 }
 
-/** @returns the output of a command's check; undefined for other destinations. @throws Failure `pending` if the check fails */
+/** @returns the output of a command's check that prints the secret, else undefined. @throws Failure `pending` if the check fails */
 async function shownBy(
   destination: Destination | undefined,
   entry: Entry,
@@ -139,10 +139,10 @@ export async function secretShownBy(
   return undefined;
 }
 
-/** A proof `after <version>` does not identify the content: the store showed no version after the write. */
+/** A proof `after <version>` names the version before the write: the version after the write is not known. */
 const isWeak = (proof: string): boolean => proof.startsWith("after ");
 
-/** Uses the digest of the kept copy if no digest of the delivered secret is recorded. */
+/** Without a recorded proof, the kept secret's digest identifies the content. */
 async function withProof({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
   if (record.kind === "stdout" || record.proof || !secrets.isKept(entry.id)) return record;
   const kept = await secrets.readKept(entry.id).catch(() => undefined);
@@ -157,7 +157,7 @@ export function originOf({ id, profile, region, request_text, operation }: Entry
   return { entry: id, profile, region, serviceAccount: request.service_account_id };
 }
 
-/** Runs before a request that may return a secret: if the delivery would be refused, the request is not sent. */
+/** Refuses before the request, if possible, so that no request returns a secret that cannot be delivered. */
 export async function prepareOverwrite(
   bench: Overwriting,
   lease: EntryLease,
@@ -185,7 +185,7 @@ async function assertAllowed(bench: Overwriting, lease: EntryLease, places: read
         meaning: "Nothing was sent.",
         hint: "Name another destination, or ask the owner of that list to add this destination.",
       });
-    // The destination was opened here, but the entry may record it for another machine.
+    // The place was opened on this machine, but the entry may record it for another one.
     const asked = placesOf(lease.entry.destination);
     const named = [place, ...asked.filter((one) => isSamePlace(one, place))];
     if (isLocal(place) && !named.every((one) => isOfMachine(one, bench))) throw ofAnotherMachine(lease.entry.id, place);
@@ -198,7 +198,7 @@ async function assertAllowed(bench: Overwriting, lease: EntryLease, places: read
   }
 }
 
-/** Before this machine signs a step's entry, its parent and the replaced entry must be trusted and allow these places. */
+/** @throws Failure if the parent or replaced entry of a new step is untrusted, or names one of the places on another machine */
 export async function assertStepAllowed(
   bench: Overwriting,
   { parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">,
@@ -212,13 +212,12 @@ export async function assertStepAllowed(
         throw ofAnotherMachine(id, asked);
 }
 
-/** @throws Failure `auth` if one of the entries has no valid HMAC */
 export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, ids: readonly string[]): Promise<void> {
   const [forged] = await journal.untrusted(ids);
   if (forged !== undefined) throw untrusted(forged);
 }
 
-/** A record without a machine id was written here, before the state folder had an id. */
+/** A place without a machine id counts as this machine's: the state folder had no id when it was recorded. */
 function isOfMachine(place: SingleRecord, { secrets }: Pick<Overwriting, "secrets">): boolean {
   const id = "machine" in place ? place.machine : undefined;
   return id === undefined || id === secrets.machine.find();
@@ -243,7 +242,7 @@ export function untrusted(id: string): Failure {
   });
 }
 
-/** @throws Failure `pending` if an older unfinished entry of another item will deliver to the same destination */
+/** @throws Failure `pending` if an older unfinished entry of another item may still deliver to one of these places */
 async function assertFirst({ journal }: Overwriting, entry: Entry, places: readonly SingleRecord[]): Promise<void> {
   const lasting = places.filter(({ kind }) => kind !== "stdout" && kind !== "command");
   if (lasting.length === 0) return;
@@ -294,7 +293,7 @@ async function isReplaceable(
 ): Promise<boolean> {
   const { journal } = bench;
   const isKnown = (known: string | undefined): boolean => hasContentId(found, known, journal.digests);
-  // The text of a command does not identify its destination; the digest of the secret there does.
+  // Two different commands may write to the same place, so the content's digest decides.
   const isThere = (place: SingleRecord): boolean =>
     isSameHere(place, at) || (place.kind === "command" && at.kind === "command");
   const ownPlaces = [await withProof(bench, entry, at), ...placesOf(entry.destination).filter(isThere)];
@@ -303,9 +302,10 @@ async function isReplaceable(
   if (ownPlaces.some((place) => isOwn(place, entry))) return true;
   if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;
   const item = await entriesOfItem(journal, entry);
-  if (at.kind === "command" && found.is === "hidden") return !(await isTaken(journal, at, item));
+  if (at.kind === "command" && found.is === "hidden")
+    return !(await isTaken(journal, { entry, item, at }, found.version === ofAccount));
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
-  // The entry that this one replaces is the same work, with its interrupted write and its consent.
+  // For the replaced entry, an interrupted write and a consent count too, because this entry continues its work.
   const isWrite = (place: SingleRecord, by: Entry): boolean =>
     by.id === entry.replaces ? isOwn(place, by) || isKnown(consentTo(place)) : isKnown(proofOf(place));
   const isDelivered = (one: Entry): boolean =>
@@ -314,17 +314,25 @@ async function isReplaceable(
 }
 
 /** True if another client or key, which integ did not revoke, got its secret by this command, which shows no content. */
-async function isTaken(journal: Journal, at: SingleRecord, item: readonly Entry[]): Promise<boolean> {
+async function isTaken(
+  journal: Journal,
+  { entry, item, at }: { readonly entry: Entry; readonly item: readonly Entry[]; readonly at: SingleRecord },
+  isSharedByAccount: boolean,
+): Promise<boolean> {
   const own = new Set(item.map(({ id }) => id));
   const all = await journal.select({ all: true });
   const isDelivered = (place: SingleRecord): boolean => isSamePlace(place, at) && proofOf(place) !== undefined;
   const others = all.filter(({ id, state }) => !own.has(id) && state !== "undelivered");
-  for (const one of others)
+  for (const one of others.filter((each) => !isSharedByAccount || hasSameVariables(each, entry)))
     if (placesOf(one.destination).some(isDelivered) && !(await isRevokedBy(journal, all, one))) return true;
   return false;
 }
 
-/** True if the destination has the secret of a revoked client or key: that secret may be replaced. */
+function hasSameVariables(one: Entry, other: Entry): boolean {
+  return one.profile === other.profile && originOf(one).serviceAccount === originOf(other).serviceAccount;
+}
+
+/** True if a trusted entry has revoked the client or key whose secret was delivered there. */
 async function isRevoked(journal: Journal, isDelivered: (entry: Entry) => boolean): Promise<boolean> {
   const all = await journal.select({ all: true, archived: true });
   for (const one of all.filter(isDelivered))
@@ -348,7 +356,7 @@ async function isAnyTrusted(journal: Journal, entries: readonly Entry[]): Promis
 
 const proofOf = (place: SingleRecord): string | undefined => ("proof" in place ? place.proof : undefined);
 
-/** True if a write-only store changed soon after this entry began to write: no better evidence of the write exists. */
+/** True if this entry probably changed the write-only store: after it recorded its write, and not long after its last record. */
 function mayBeOwnWrite(place: SingleRecord, found: Found, { updated_at }: Entry): boolean {
   const proof = proofOf(place);
   if (found.is !== "hidden" || isLongAfter(found.version, updated_at)) return false;
@@ -358,7 +366,7 @@ function mayBeOwnWrite(place: SingleRecord, found: Found, { updated_at }: Entry)
 /** GitHub's version of a secret is the time of its last change. */
 const isLongAfter = (version: string, time: string): boolean => Date.parse(version) > Date.parse(time) + clockSkewMs;
 
-/** @returns the entry, the entries of its policy item, and all that a parent, replacement, client or key links to them */
+/** @returns the entry, those of its policy item, and all that share a parent, a replacement, a client or a key with one of them */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);
   const visited = new Set<string>();

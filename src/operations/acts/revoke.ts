@@ -1,5 +1,4 @@
-// The act `revoke`: the only code that revokes a client or key. A DELETE request may be repeated (§4.2, RFC 9110
-// §9.2.2), and the journal always records whether a request may have arrived.
+// The act `revoke`: revokes a client or key. The DELETE request may be repeated (§4.2, RFC 9110 §9.2.2).
 import type { AccessKey } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
@@ -15,17 +14,17 @@ import { send } from "./send.ts";
 
 export type RevocationGrounds =
   | { readonly kind: "named" }
-  /** `look` collects the evidence for the successor immediately before each request. */
+  /** `look` checks the successor again before each request. */
   | { readonly kind: "replaced"; readonly look: () => Promise<Successor> }
-  /** A person agreed to the revocation, now or when the replacement began. */
+  /** The replacement of the lost secret was permitted, now or in an earlier run. */
   | { readonly kind: "secret_lost" };
 
 export interface Successor {
   readonly id: string;
   readonly proof: Proof | undefined;
-  /** Destinations that lack the new secret. */
+  /** Destinations that have not received the new secret. */
   readonly missing: readonly string[];
-  /** Destinations that had the new secret and lost it. */
+  /** Destinations that received the new secret and no longer have it. */
   readonly lostFrom: readonly string[];
 }
 
@@ -37,7 +36,7 @@ interface RevocationAnswers {
 export interface RevocationOptions {
   readonly grounds: RevocationGrounds;
   readonly lease: EntryLease;
-  /** Replaces the workbench's service, for example by one with the profile's new credential. */
+  /** Used in place of the workbench's service if the profile's credential was replaced. */
   readonly service?: Service | undefined;
 }
 
@@ -48,7 +47,7 @@ export interface Revocation<C extends keyof RevocationAnswers, R> extends Revoca
   readonly read: (answer: Attempt<RevocationAnswers[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
 }
 
-/** Repeats the request within `retryForMs`, and checks the grounds each time. @throws Failure of the last attempt */
+/** Repeats the request within `retryForMs`, and checks the grounds before each attempt. */
 export async function revoke<C extends keyof RevocationAnswers, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
@@ -68,10 +67,9 @@ export async function revoke<C extends keyof RevocationAnswers, R>(
     if (!(end instanceof Failure)) return end;
     if (!isWithoutEffect(answer) && isOwn(lease.entry)) {
       const recorded = await recordOrWarn(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
-      // The service's failure is more useful to report than the disk's.
       if (!recorded) throw end;
     }
-    // Saves the `put_off_until` that `send` has set, so that other processes wait too.
+    // Saves the `put_off_until` that `send` has noted, so that other processes wait too.
     else if (lease.entry.detail.put_off_until !== undefined) await recordOrWarn(bench, lease, {});
     earlier.push(answer);
     const delay = delayBeforeNext(bench, answer, { attempt: earlier.length, startedAt });
@@ -84,7 +82,7 @@ const isWithoutEffect = ({ kind }: Attempt<unknown>): boolean => kind === "refus
 
 const isOwn = ({ operation }: Entry): boolean => operation.endsWith(".revoke");
 
-/** A later run must not attribute integ's revocation to another person. */
+/** Without this record, a later run would attribute integ's revocation to another person. */
 async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   const { operation, state, attempts, detail } = lease.entry;
   const isOfRotation = operation.endsWith(".rotate");
@@ -118,7 +116,7 @@ async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<
     );
 }
 
-/** A key found by name and time may be another person's, so a person must name it before it is revoked. */
+/** A key that was found only by its name and time may be another person's, so integ revokes it only if a person names its id. */
 export function uncertainKeyFailure(entry: Entry): Failure {
   return entryFailure(entry, "secret_lost", `The key ${entry.resource_id} may be the one that ${entry.id} created.`, {
     meaning: "Nothing was revoked. Its name and time fit, and another person's key can look the same.",

@@ -1,4 +1,4 @@
-// The act `send`: the only code that sends a request that changes the account. It checks the evidence first.
+// The act `send`: checks the evidence, then sends the request of a change.
 import type { AccessKey, SecretAnswer } from "../../api/access-keys.ts";
 import { type Attempt, requestIdOf, retryAfterOf } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
@@ -28,12 +28,12 @@ const requests: {
   "revoke key": ({ accessKeys }, _entry, id) => accessKeys.revoke(id),
 };
 
-/** An entry's clock offset comes only from the process that sent the entry's first request. */
+/** Only these leases record a clock offset, because the offset must belong to the clock of the entry's `created_at`. */
 const startedLeases = new WeakSet<EntryLease>();
 
 const maxRequestIds = 100;
 
-/** Waits for the response even after Ctrl-C. The entry's next record includes the response's request id and clock offset. */
+/** One Ctrl-C leaves the response a few more seconds. The entry's next record includes the response's request id. */
 export async function send<K extends keyof Answers>(
   bench: Workbench,
   lease: EntryLease,

@@ -17,18 +17,17 @@ export interface PickList {
   readonly other?: string;
 }
 
-/** Values are in the list's order; `isOther`: the user chose the row `other`. */
+/** `values` are in the list's order. `isOther` is true if the user chose the row `other`. */
 export interface Picked {
   readonly values: readonly string[];
   readonly isOther: boolean;
 }
 
-/** Lists with at least this many rows can be searched. */
+/** `pickOne` can search a list with at least this many rows. */
 const searchMinimum = 11;
 const rowsShown = 10;
-/** A longer label would fill the screen. */
 const maxLabelLength = 200;
-/** This key cannot collide with the keys of choices, which are numbers. */
+/** Differs from the keys of choices, which are numbers. */
 const otherKey = "other";
 
 interface Option {
@@ -42,7 +41,7 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
   if (context.terminal.isPlain)
     return pickedOf(list, [await (await import("./plain.ts")).plainPick(context, plainList(list))]);
   const { autocomplete, select } = await import("@clack/prompts");
-  // Clack shows hints on the active row only, but they distinguish the rows.
+  // Clack shows a hint on the active row only, but hints distinguish all rows.
   const options = optionsOf(list).map(({ hint, label, ...option }) => ({ ...option, label: withHint(label, hint) }));
   const shown = { message: isolated(visibleText(list.question)), options, maxItems: rowsShown };
   const key = await askOnTerminal(context, (streams) =>
@@ -78,10 +77,10 @@ export async function pickSome(
       maxItems: rowsShown,
       required: true,
       filter: fits,
-      // Clack activates the last initial value, which must be the first choice.
+      // Clack activates the last initial value, so the first chosen one comes last.
       initialValues: keysOf(list.choices, chosen).reverse(),
       options() {
-        // Space is search text until an arrow key is pressed.
+        // Without this, Space is search text until the user presses an arrow key.
         if (!hasBegun) this.isNavigating = true;
         hasBegun = true;
         return options;
@@ -113,7 +112,7 @@ function labelOf(text: string): string {
   return isolated(shortened(visibleText(text), maxLabelLength));
 }
 
-/** A search cannot hide the row `other`. */
+/** A search does not hide the row `other`. */
 function fits(
   search: string,
   { value, label = "", hint = "" }: { value: string; label?: string; hint?: string },

@@ -1,5 +1,4 @@
-// Asks in plain lines, for terminals that integ does not redraw. A question names the valid answers and the default,
-// and repeats after an invalid answer.
+// Asks questions in plain lines, for terminals that integ does not redraw.
 import { StringDecoder } from "node:string_decoder";
 import { wrapped } from "../formats/layout.ts";
 import { isolated, visibleText } from "../visible-text.ts";
@@ -34,7 +33,7 @@ function writePrompt(terminal: PromptContext["terminal"], prompt: string): void 
   terminal.writeErr(`${isolated(wrapped(prompt, { width: width && width - 1 }))} `);
 }
 
-/** Repeats the question until `read` returns a value. `read` prints why an answer is invalid. */
+/** For an invalid answer, `read` prints the reason and returns undefined. */
 async function askUntil<T>(
   context: PromptContext,
   prompts: { readonly first: string; readonly again: string },
@@ -114,7 +113,7 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
   }
 }
 
-/** Escape sequences of arrow keys and pastes. */
+/** Matches the escape sequences of arrow keys and pastes. */
 const sequence = /\u001b(?:\[[\d;?]*[A-Za-z~]|O[A-Za-z])/g;
 const [enter, newLine, interrupt, endOfInput, backspace, erase, eraseLine] = "\r\n\u0003\u0004\b\u007f\u0015";
 

@@ -39,16 +39,14 @@ export async function askOnTerminal<T>(
   const onEnd = (): void => end.abort();
   const onKey = (_text: string | undefined, key: Key): void => {
     if (key.ctrl !== true || key.name !== "d") return;
-    // Clack gets Escape before any later key, because it redraws for Escape. An abort alone would leave half a list on
-    // the screen.
+    // Clack redraws for Escape. An abort alone would leave half a list on the screen.
     stdin.emit("keypress", escape.sequence, escape);
     setImmediate(() => {
       if (!isOver) end.abort();
     });
   };
   const { settings } = await import("@clack/prompts");
-  // After a resize, Clack redraws from its first changed line, whose row a reflow may have moved. Without and with the
-  // guide, all lines change.
+  // After a resize, Clack redraws from its first changed line, whose row may have moved. Toggling the guide changes all lines.
   const onResize = (): void => {
     settings.withGuide = !settings.withGuide;
     if (!settings.withGuide) setImmediate(() => terminal.stderr.emit("resize"));
@@ -71,7 +69,6 @@ export async function askOnTerminal<T>(
   }
 }
 
-/** Keys that are typed before a confirmation, or this soon, are discarded. */
 const typeAheadMs = 50;
 
 /** Discards keys typed before a confirmation, which must not answer it. Ctrl-C among them ends the command. */
@@ -95,7 +92,6 @@ export interface Question {
   readonly validate?: (answer: string) => string | undefined;
 }
 
-/** Keys typed before the question appears do not answer it. With `destructive`, the default is `no`. */
 export async function askYesOrNo(
   context: PromptContext,
   { question, destructive }: { question: string; destructive: boolean },

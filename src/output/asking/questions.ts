@@ -28,7 +28,7 @@ export interface Questions {
   readonly isScreen: boolean;
   /** Command-line words that repeat the answers so far; a hidden answer contributes only its flag. */
   readonly answered: readonly string[];
-  /** `--yes`, if a person answered a confirmation with yes. */
+  /** `--yes`, if the user said yes to a question that is not `isPersonal`. */
   readonly agreed: readonly string[];
   /**
    * `--yes` answers yes.
@@ -37,7 +37,7 @@ export interface Questions {
    */
   confirm(
     question: string,
-    options?: { readonly destructive?: boolean /** `--yes` does not answer it. */; readonly isPersonal?: boolean },
+    options?: { readonly destructive?: boolean; readonly isPersonal?: boolean },
   ): Promise<boolean>;
   /** The answer is not empty. @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm` */
   ask(question: string, options?: AskOptions): Promise<string>;
@@ -60,7 +60,7 @@ export interface QuestionOptions {
   readonly terminal: Terminal;
   readonly noInput: boolean;
   readonly yes: boolean;
-  /** Ends the current question, which throws the reason. */
+  /** An abort ends the current question with a failure. */
   readonly interruption?: AbortSignal;
 }
 

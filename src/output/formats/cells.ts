@@ -40,12 +40,12 @@ export function cellColumns(columns: readonly Column[], fields: readonly FieldPa
   }
   return fields.map((field) => {
     const documented = columns.find((column) => column.path === field.steps.join("."));
-    // Programs expect the column under the requested name.
+    // Programs expect the requested name as the column's name.
     return { ...withKind({ ...(documented ?? { path: field.name, heading: field.name }), field }), path: field.name };
   });
 }
 
-/** Shows `active` after its expiry as `expired`. JSON and CSV keep the service's status. */
+/** Shows `active` after its expiry as `expired`. Only tables use this: other formats keep the service's status. */
 export function statusCell(
   value: JsonText | undefined,
   { column, row, nowMs }: { readonly column: CellColumn; readonly row: JsonText; readonly nowMs: number },

@@ -8,7 +8,7 @@ import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 /** A spreadsheet runs text that starts like this as a formula; signs may be full-width. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
-/** Fast path: most cells need neither a `'` nor quotation marks. */
+/** Fast path: matches cells that need neither a `'` nor quotation marks. */
 const plain = /^[\w][^",\r\n]*$/;
 /** Limits of the note about undocumented fields: names kept in memory, and length of the text. */
 const maxExtraFields = 1000;
@@ -38,7 +38,6 @@ function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle)
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** RFC 4180 CSV that is safe to open in a spreadsheet. */
 export const csv: Formatter = {
   /** A header, and a line with the documented fields, or all if none are documented. */
   resource(text, { view, target }) {
@@ -57,7 +56,7 @@ export const csv: Formatter = {
   list: csvList,
 };
 
-/** The list has a header even without rows. One note names fields without a column. */
+/** A list without rows has a header, too. One note names the fields without a column. */
 function csvList(view: ListView, target: ListTarget): PageWriter {
   const columns = cellColumns(view.columns, target.fields);
   const chosen = new ChosenFields(target.fields);
@@ -73,7 +72,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
   return {
     async page(page) {
-      // The header is written with the first row, so that a run resumed after zero rows writes it too.
+      // No header without a row: a run that resumes after zero rows writes the header itself.
       if (page.length === 0) return;
       let text = header;
       for (const row of page) {
@@ -122,7 +121,7 @@ class ExtraFields {
     this.#before = names;
     for (const key of names) {
       if (this.#known.has(key) || this.names.length >= maxExtraFields) continue;
-      // Copies the name, because the original string would keep its page in memory.
+      // A copy of the name: the original string would keep its page in memory.
       const name = Buffer.from(key).toString();
       this.#known.add(name);
       this.names.push(name);

@@ -9,19 +9,19 @@ export interface Column {
   readonly path: string;
   readonly heading: string;
   /**
-   * The default is `id` or `word` by the field's name, else `text`. `time` is ISO 8601; `status` is a colored word; `list` is an array
-   * joined by commas. `id`, `word` and `status` are never cut, because users copy ids and words may begin alike. `sentence` wraps at
-   * a terminal. `command` and `advice` are below the row at a terminal, after `Next:` and `Fix:`.
+   * The default is `id` or `word` by the field's name, else `text`. `time` is ISO 8601; `status` is a colored word; `list` is an
+   * array. A terminal's table does not cut `id`, `word` and `status`, wraps `sentence`, and shows `command` and `advice` below the
+   * row, after `Next:` and `Fix:`.
    */
   readonly kind?: "text" | "time" | "word" | "status" | "list" | "id" | "sentence" | "command" | "advice";
   /** A narrow terminal omits the column, or moves an id below the row. */
   readonly isDetail?: boolean;
   /** A terminal shows the column only with `--fields`. */
   readonly isHidden?: boolean;
-  /** A terminal shows the column even if all values are equal, unless all are empty. */
+  /** A terminal does not omit the column for equal values, unless all are empty. */
   readonly isNeeded?: boolean;
   readonly isKey?: boolean;
-  /** The field with a status's expiry, after which `active` is shown as `expired`. */
+  /** The field with the time after which a table shows `active` as `expired`. */
   readonly expiry?: string;
   /** What a terminal's list shows for null. */
   readonly none?: string;
@@ -33,7 +33,6 @@ export interface ListView {
   readonly extraColumns?: readonly Column[];
   /** True if the first page has all rows: then a terminal omits columns with equal values. */
   readonly isWhole?: boolean;
-  /** Name of one row, such as `entity`. */
   readonly singular: string;
   readonly plural: string;
   /** The text for an empty list; by default, a text such as `No entities.` */
@@ -48,11 +47,10 @@ export interface ListEnd {
   readonly hasMore: boolean;
 }
 
-/** A writer does not use the bytes of a page after the promise of `page` has resolved. */
+/** A writer keeps no page: after `page` has resolved, its bytes may be reused. */
 export interface PageWriter {
   /** May overwrite the bytes between the rows. */
   page(page: RowPage): Promise<void>;
-  /** Call once, after the last page. */
   end(state: ListEnd): Promise<void>;
   /** Ends a failed list: rows are complete, a JSON document stays unclosed. */
   abandon?(): Promise<void>;
@@ -93,7 +91,7 @@ export interface Sink {
 
 export interface ListTarget {
   readonly sink: Sink;
-  /** True if text is indented, fitted and colored, and invisible characters are escaped. */
+  /** True if the output is laid out for a person at a terminal. */
   readonly isTerminal: boolean;
   readonly hasRelativeTimes: boolean;
   readonly width: number;

@@ -1,5 +1,4 @@
-// A self-contained page for auditors: a timeline of credentials and a table of all rows. The page loads nothing
-// external. Its script only sorts the table, so the page also works without the script.
+// A self-contained page for auditors: a timeline of credentials and a table of all rows, which a script can sort.
 import { createHash } from "node:crypto";
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";
@@ -51,7 +50,7 @@ function emptyPage({ columns, plural }: Shown, target: ListTarget) {
     lifetimes.push(...lifetimesIn(row));
   };
   const title = `integ: ${plural}`;
-  // In print, browsers repeat the table head, and CSS shows `data-name` instead of the buttons.
+  // In print, the style sheet shows `data-name` in place of the buttons.
   const head = shown.map(({ heading }) => {
     const name = escaped(heading);
     return `<th scope="col" data-name="${name}"><button type="button">${name}</button></th>`;
@@ -113,7 +112,7 @@ interface Lifetime {
 
 const colors = { valid: "#2e6f40", "without an expiry": "#8a6d00", expired: "#b3261e", "not active": "#8c8c8c" };
 
-// The legend has colored characters, because browsers do not print backgrounds.
+// Colored characters, because browsers do not print backgrounds by default.
 const legend = `<p>${Object.entries(colors)
   .map(([words, color]) => `<b style="color:${color}">■</b> ${words}`)
   .join(" &nbsp; ")}</p>`;

@@ -1,11 +1,11 @@
-// JSON, indented at a terminal. Without `--fields`, programs get the response's own bytes.
+// JSON, indented at a terminal, otherwise compact. Values keep the text of the response.
 import { JsonText } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
 import { joinedRows } from "../row-page.ts";
 import { visibleJson } from "../visible-text.ts";
 import type { Formatter, ListEnd, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** A list's envelope (§2.1) is closed only at its end, so that an incomplete list never parses. */
+/** A list's envelope (§2.1) is closed at its end, so that an incomplete list is not valid JSON. */
 export const json: Formatter = {
   resource(text, { target }) {
     const chosen = projected(JsonText.of(text), target.fields);
@@ -66,7 +66,7 @@ function compactList(
   };
 }
 
-/** The last row waits for the next page or the end, which decides if a comma ends its line. */
+/** Holds back the last row: a comma follows it only if there is another page. */
 function indentedList(view: ListView, { sink, fields, receiptsBefore, reportMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';

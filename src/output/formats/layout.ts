@@ -5,9 +5,9 @@ export const gap = 2;
 
 export interface WidthRange {
   readonly width: number;
-  /** An id needs its whole width. */
+  /** The least width; for an id, its whole width. */
   readonly least: number;
-  /** In this order: omit `away` columns, move `below` columns below the row, make each row a block. */
+  /** If space is missing, `away` columns are omitted first, then `below` columns move below the row; else each row is a block. */
   readonly otherwise: "block" | "below" | "away";
 }
 
@@ -20,15 +20,15 @@ export type Layout =
     }
   | { readonly kind: "blocks" };
 
-/** The least width of a text column with longer texts. */
+/** A text column with longer texts has at least this width. */
 export const narrowest = 16;
 
 /** A narrower sentence is harder to read than a block. */
 export const narrowestSentence = 24;
 
 /**
- * Shrinks the widest text columns; then omits or moves optional columns, details first, from the right. Other columns stay whole:
- * if they do not fit into `room`, each row becomes a block.
+ * Columns shrink to their least width. If that is not enough, optional columns are omitted or moved, from the right. If the rest
+ * does not fit into `room`, each row becomes a block.
  */
 export function layoutOf(
   ranges: readonly WidthRange[],
@@ -80,14 +80,14 @@ export interface Wrapping {
   /** Width in columns; undefined prevents wrapping. */
   readonly width?: number | undefined;
   readonly margin?: string;
-  /** Cut names that are wider than a line. */
+  /** Cut wide names: see `shortName`. */
   readonly cutsNames?: boolean;
 }
 
 /** Below this width, the terminal wraps the text itself. */
 const narrowestLine = 20;
 
-/** Wider words without digits, or outside ASCII, are names. */
+/** A wider word is a name if it has no digit or is not ASCII, and is not a path. */
 const widestWord = 32;
 
 function shortName(word: string, room: number): string {
@@ -97,7 +97,7 @@ function shortName(word: string, room: number): string {
   return roughFit(word.slice(0, word.length - end.length), room - end.length) + end;
 }
 
-/** Breaks text between words. Long words and commands stay whole. An id gets no margin if it fits only without one. */
+/** Breaks the text between words. Commands stay whole. An id gets no margin if it fits only without one. */
 export function wrapped(text: string, { width, margin = "", cutsNames = false }: Wrapping): string {
   if (width === undefined || width < narrowestLine) return margin + text;
   const lines: string[] = [];

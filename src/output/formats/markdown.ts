@@ -1,4 +1,4 @@
-// GitHub Markdown tables. Escapes text with a meaning in Markdown or HTML.
+// GitHub Markdown tables, in which text with a meaning in Markdown or HTML is escaped.
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";

@@ -1,10 +1,10 @@
-// OpenMetrics 1.0 for the textfile collector of a monitoring agent. A row is a sample; rows of a metric are adjacent.
+// OpenMetrics 1.0 for the textfile collector of a monitoring agent. Each row is a sample; the rows of a metric are adjacent.
 import { JsonText } from "../../api/json/json-text.ts";
 import { visibleText } from "../visible-text.ts";
 import type { Formatter } from "./format.ts";
 
 export interface Sample {
-  /** Ends with its unit, such as `_seconds`. */
+  /** Ends with `_seconds` if that is its unit. */
   readonly metric: string;
   readonly help: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ function lineOf({ metric, labels = {}, value }: Sample): string {
   return `${metric}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
 }
 
-/** A terminal may show the service's text in labels. */
+/** Labels contain the service's text, which a terminal may show. */
 function escaped(label: string): string {
   return visibleText(label).replaceAll("\\", "\\\\").replaceAll('"', '\\"');
 }

@@ -18,16 +18,15 @@ import {
 } from "./layout.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownResource } from "./format.ts";
 
-/** A terminal fits lists; resources, and lists in a pipe, are uncut. */
+/** Only lists at a terminal are cut. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
 
-/** The module is loaded only for text outside ASCII. */
 const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
 /** Labels of the column kinds that a terminal prints below the row. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
-/** The first page sets the column widths. A terminal cuts later cells, except ids, and wraps sentences. */
+/** The first page sets the column widths. Wider cells of later pages are cut or wrapped at a terminal, unless `isWhole`. */
 class TableList implements PageWriter {
   readonly #columns: readonly CellColumn[];
   readonly #below: readonly CellColumn[];
@@ -66,7 +65,7 @@ class TableList implements PageWriter {
       if (!rows.every((cells) => cells.every(isAscii))) this.#measure = await unicodeWidth();
     let text = this.#layout === undefined ? await this.#begin(rows) : "";
     const steps = this.#below.length === 0 ? [] : rows.map((cells) => this.#steps(cells.slice(this.#columns.length)));
-    // Shows the step of adjacent rows once, below the last.
+    // If adjacent rows have the same step, shows it once, below the last of them.
     for (const [index, cells] of rows.entries())
       text += this.#shown(cells) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
     await this.#target.sink.write(text);
@@ -136,7 +135,7 @@ class TableList implements PageWriter {
     return layout.kind === "blocks" ? "" : this.#line(headings, { layout, isHeading: true });
   }
 
-  /** In a complete list, a column is redundant if it is empty in every row, or has the same value in all rows. */
+  /** True for an empty column of a complete list, and for most columns with the same value in all rows. */
   #isRedundant(index: number, cells: readonly (readonly string[])[]): boolean {
     const { target, view } = { target: this.#target, view: this.#view };
     if (!target.isTerminal || target.fields !== undefined || !view.isWhole || index === 0) return false;
@@ -152,7 +151,7 @@ class TableList implements PageWriter {
     return this.#line(cells, { layout, isHeading: false }) + this.#rest(cells, layout.below);
   }
 
-  /** Prints the columns without space, uncut and with their names. */
+  /** Prints the columns that the layout moves below the row, uncut and with their names. */
   #rest(cells: readonly string[], below: readonly number[]): string {
     const nonempty = below.filter((index) => cells[index] !== "-");
     if (nonempty.length === 0) return "";
@@ -185,7 +184,6 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** @param cells of the shown columns */
   #aligned(
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
@@ -206,7 +204,7 @@ class TableList implements PageWriter {
     return wrapped(cell, { width }).split("\n");
   }
 
-  /** A line for each heading and value. A long value is below its heading. */
+  /** Prints one heading and value per line. A long value is below its heading. */
   #block(cells: readonly string[]): string {
     const headings = this.#headings;
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
@@ -226,7 +224,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** Omits the margin if the margin alone makes an id too long for the line. */
+  /** Omits the margin of an id that fits only without it, or not at all. */
   #lineBelow(value: string, cell: string): string {
     return (this.#measure.of(cell) + gap > this.#target.width ? "" : " ".repeat(gap)) + value;
   }
@@ -245,8 +243,8 @@ class TableList implements PageWriter {
 }
 
 /**
- * Text and sentences shrink first. Then details are omitted, and other optional columns and ids of details move below
- * the row. Sentences, the first column and the kinds of `isWhole` stay in the row.
+ * Text and sentences shrink first. Then details are omitted, and other columns move below the row, as do details that are ids.
+ * The first column, sentences, and all other columns that are `isWhole` stay in the row.
  */
 function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]): WidthRange[] {
   return columns.map(({ kind, isDetail = false }, index) => {
@@ -265,8 +263,7 @@ function isWhole(kind: CellColumn["kind"]): boolean {
 }
 
 /**
- * Prints one heading and value per line, uncut; a missing secret has no line. Undocumented fields follow under their
- * own names. `text` is a JSON object.
+ * Prints one heading and value per line, uncut. A missing secret has no line. Undocumented fields follow under their own names.
  */
 async function tableResource(text: string, { view, target }: ShownResource): Promise<string> {
   const row = JsonText.of(text);
@@ -295,7 +292,6 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
     const room = target.width - width - gap;
     if (!target.isTerminal || roughWidth(value) <= room)
       return shownHeading + " ".repeat(width - measure.of(heading) + gap) + shown;
-    // A value to copy is whole.
     const isToCopy = column.kind === "id" || column.kind === "command" || column.field.name === view.secretField;
     const margin = roughWidth(value) + gap > target.width ? "" : " ".repeat(gap);
     return `${shownHeading}\n${isToCopy ? margin + value : wrapped(value, { width: target.width, margin: " ".repeat(gap) })}`;

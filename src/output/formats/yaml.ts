@@ -41,11 +41,11 @@ function yamlList(
   };
 }
 
-/** Indents every line, because scalars are single lines. */
+/** Every line can be indented, because no scalar has a line break. */
 const sequenceItems = (values: readonly JsonText[]): string =>
   yamlOf(values.map((row) => withScalars(row))).replaceAll(/^(?=.)/gm, "  ");
 
-/** The yaml package rounds long numbers, and leaves `=`, `<<` and U+2028 without quotes, which YAML 1.1 parsers misread. */
+/** Prints prepared scalars: the yaml package would round long numbers, and leave text unquoted that YAML 1.1 parsers misread. */
 const verbatim: ScalarTag = {
   tag: "tag:yaml.org,2002:str",
   default: true,
@@ -63,7 +63,7 @@ const yamlOf = (value: unknown): string =>
     lineWidth: 0,
   });
 
-/** Returns a tree of arrays and maps whose leaves are scalars in YAML syntax. */
+/** @returns arrays and maps whose leaves are scalars in YAML syntax */
 function withScalars(value: JsonText): unknown {
   if (value.isString) return scalar(value.string, value);
   if (!value.hasParts) return value.compact();

@@ -8,12 +8,13 @@ import type * as Destroy from "../../../../src/operations/acts/destroy.ts";
 import type * as Overwrite from "../../../../src/operations/acts/overwrite.ts";
 import type { DeliveryBench } from "../../../../src/operations/workbench.ts";
 import { Failure } from "../../../../src/errors.ts";
-import type {
-  Destination,
-  DestinationRecord,
-  Found,
-  RecordOf,
-  SingleRecord,
+import {
+  type Destination,
+  type DestinationRecord,
+  type Found,
+  ofAccount,
+  type RecordOf,
+  type SingleRecord,
 } from "../../../../src/secrets/destination.ts";
 import { plainDigests } from "../../../model/in-memory.ts";
 
@@ -368,11 +369,14 @@ function unreadableCells(): Cell[] {
 function commandCells(): Cell[] {
   const at = (more: Partial<RecordOf<"command">> = {}) => ({ kind: "command", mark: "m", ...more }) as const;
   const given = { destination: at({ proof: "digest" }) };
-  const cell = (name: string, expected: string, world: World, to: SingleRecord = at()): Cell => ({
+  const cell = (name: string, expected: string, world: World, to: SingleRecord = at(), version = "unknown"): Cell => ({
     name: `command: ${name}`,
     expected,
-    run: decides(world, to, { is: "hidden", version: "unknown" }),
+    run: decides(world, to, { is: "hidden", version }),
   });
+  const requestOf = (id: string) => ({ request_text: JSON.stringify({ service_account_id: id }) });
+  const ofFirst = entryOf("oauth_client.create", { ...done, resource_id: "oac_x", ...given, ...requestOf("sa_1") });
+  const of = (id: string): World => ({ entry: entryOf("oauth_client.create", requestOf(id)), others: [ofFirst] });
   const delivered = entryOf("oauth_client.create", { ...done, resource_id: "oac_x", ...given });
   const entry = entryOf("oauth_client.create");
   const isRevokedBy = (resource_id: string) => ({
@@ -385,6 +389,9 @@ function commandCells(): Cell[] {
     cell("no secret yet", "replaced", { entry }),
     cell("the secret of another client", refused, { entry, others: [delivered] }),
     cell("that secret, with --force", "replaced", { entry, others: [delivered] }, at({ consent: "version unknown" })),
+    cell("with its variable, another service account", "replaced", of("sa_2"), at(), ofAccount),
+    cell("with its variable, the same service account", refused, of("sa_1"), at(), ofAccount),
+    cell("without a variable, another service account", refused, of("sa_2")),
     cell("another command", "replaced", { entry, others: [delivered] }, at({ mark: "other" })),
     cell("an entry without a secret", "replaced", {
       entry,

@@ -89,12 +89,17 @@ describe("overwrite needs each of its conditions", () => {
       "const item = await entriesOfItem(journal, entry);\n  if (at",
       "const item = await journal.select({ all: true });\n  if (at",
     ],
-    ["a command may have the secret of another", "return !(await isTaken(journal, at, item));", "return true;"],
+    [
+      "a command may have the secret of another",
+      "return !(await isTaken(journal, { entry, item, at }, found.version === ofAccount));",
+      "return true;",
+    ],
     [
       "a command may have been used for the same item",
       '!own.has(id) && state !== "undelivered"',
       'state !== "undelivered"',
     ],
+    ["variables distinguish service accounts", "!isSharedByAccount || hasSameVariables(each, entry)", "true"],
     ["a delivery that failed does not count", ' && state !== "undelivered"', ""],
     ["a command that took no secret is free", " && proofOf(place) !== undefined;", ";"],
     ["another command is free", "isSamePlace(place, at) && proofOf", "proofOf"],
