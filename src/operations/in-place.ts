@@ -60,6 +60,8 @@ export async function rotateAccessKey(
   { id, updateProfile }: { readonly id: string; readonly updateProfile: boolean },
   { destination, fresh, ...options }: InPlaceOptions,
 ): Promise<KeyRotationResult> {
+  // Without a machine id, another machine of a team would treat the recorded path as its own.
+  bench.secrets.machine.make();
   const intent: Intent = {
     ...accountFields(bench.account),
     operation: "access_key.rotate",

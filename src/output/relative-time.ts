@@ -10,8 +10,8 @@ const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["year", 365 * day, Infinity],
 ];
 
-/** The least width of a column of relative times, such as `in 119 minutes`. */
-export const relativeTimeWidth = 14;
+/** The least width of a column of relative times, such as `119 minutes ago`. */
+export const relativeTimeWidth = 15;
 
 /** Rounds down, such as `3 days ago`, `in 2 hours` or `just now`. Other texts than ISO 8601 stay unchanged. */
 export function relativeTime(time: string, nowMs: number): string {

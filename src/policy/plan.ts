@@ -73,6 +73,8 @@ export interface Unmanaged {
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
   /** True to adopt each credential that fits exactly one item, if that item fits no other credential. */
   readonly adopt?: boolean | undefined;
+  /** The time for which the window is open or closed, if it is not the time of the observation. */
+  readonly windowMs?: number | undefined;
   /** Names of the items to plan; empty means all. */
   readonly only: ReadonlySet<string>;
 }
@@ -86,8 +88,8 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   const decisions = resolveAmbiguity(all, options).filter(({ item: { name } }) => only.size === 0 || only.has(name));
   const slots = assignSlots(decisions, observed, policy.keepFreeSlots);
   const later = postponedByLimit(slots.decisions, policy);
-  const opens =
-    policy.window && !isOpen(policy.window, observed.nowMs) ? opensAt(policy.window, observed.nowMs) : undefined;
+  const { windowMs = observed.nowMs } = options;
+  const opens = policy.window && !isOpen(policy.window, windowMs) ? opensAt(policy.window, windowMs) : undefined;
   const items = slots.decisions.map((decision): PlannedItem => {
     const row = rowOf(decision, observed, slots.spans.get(decision.item.name));
     const isBeginning = decision.step.do === "create" || decision.step.do === "replace";

@@ -10,7 +10,6 @@ import { isSameSecret } from "./delivered-secret.ts";
 import {
   commandMark,
   isSamePlace,
-  ofAccount,
   contentId,
   type Found,
   type Delivery,
@@ -106,16 +105,13 @@ async function checkShell({ command, check }: CommandTarget, tools: CommandTools
   if (check) await checkTools(flags.secretCheckCommand, check.command, tools);
 }
 
-/** A command without a check that prints the secret shows no content. Its variables tell who shares its destination. */
-function hiddenBehind(command: string): Found {
-  if (/\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|ENTRY)\b/.test(command)) return { is: "absent" };
-  const isOfAccount = /\bINTEG_(?:SERVICE_ACCOUNT|PROFILE_NAME)\b/.test(command);
-  return { is: "hidden", version: isOfAccount ? ofAccount : "unknown" };
-}
+/** A command with one of these variables has another destination for each client or key. */
+const hasOwnPlace = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|ENTRY)\b/;
 
 /** If the check fails or prints nothing, the content counts as absent. */
 async function foundBy({ command, check }: CommandTarget, tools: CommandTools, facts?: Environment): Promise<Found> {
-  if (check?.by !== "output") return hiddenBehind(command);
+  if (check?.by !== "output")
+    return hasOwnPlace.test(command) ? { is: "absent" } : { is: "hidden", version: "unknown" };
   const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
   const run = await runShell(check.command, { env, signal, facts, timeLimitMs });
   const text = run.status === 0 ? run.stdout.toString("utf8") : "";

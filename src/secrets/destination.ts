@@ -209,9 +209,6 @@ export type Found =
   | (FoundContent & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
   | (FoundContent & { readonly is: "hidden"; readonly version: string });
 
-/** The version of `hidden` content that the clients of one service account and profile share. */
-export const ofAccount = "of the account";
-
 interface FoundContent {
   /** Client id or key id of a profile's credential. */
   readonly of?: string | undefined;

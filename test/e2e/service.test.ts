@@ -327,7 +327,7 @@ describe("doctor", () => {
     expect([seen, code], JSON.stringify(rows)).toEqual([expected, exit]);
   });
 
-  it("a missing permission is a problem if unfinished work needs it", async () => {
+  it("a missing permission is a problem if a change of the profile needed it", async () => {
     const own = homeOfTest(service.env);
     await own.integ(creationWords(service, "--json"));
     await service.fault("GET /v1/oauth_clients/* status=403");

@@ -75,7 +75,7 @@ export const command = defineVerb({
     const choice = planOptions({ only, retry, redeliver, finish, includeOwn, adopt });
     // A saved plan is applied as of its time: an action that became due later needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
-    const plan = withCurrentWindow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
+    const plan = planPolicy(policy, at, { ...choice, windowMs: observed.nowMs });
     assertInOverlap(plan, finish);
     assertSlots(plan);
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
@@ -162,16 +162,6 @@ function adoptWithPlanFailure(): Failure {
     meaning: "Nothing was sent.",
     hint: "Run integ adopt --all first and make another plan, or leave the plan out.",
   });
-}
-
-/** @param now the same plan for the current time; if its window is closed, it postpones items of `plan` */
-function withCurrentWindow(plan: Plan, now: Plan): Plan {
-  const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
-  const items = plan.items.map((item) => ({
-    ...item,
-    postponed: item.postponed ?? postponed.get(item.decision.item.name),
-  }));
-  return { ...plan, opensAt: now.opensAt, items: now.opensAt === undefined ? plan.items : items };
 }
 
 function assertTerminal({ output, settings }: Context): void {

@@ -16,7 +16,6 @@ import {
   isLocal,
   isSamePlace,
   type MayReplace,
-  ofAccount,
   type OneTimeSecret,
   placesOf,
   type SecretOrigin,
@@ -302,8 +301,7 @@ async function isReplaceable(
   if (ownPlaces.some((place) => isOwn(place, entry))) return true;
   if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;
   const item = await entriesOfItem(journal, entry);
-  if (at.kind === "command" && found.is === "hidden")
-    return !(await isTaken(journal, { entry, item, at }, found.version === ofAccount));
+  if (at.kind === "command" && found.is === "hidden") return !(await isTaken(journal, { entry, item, at }));
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
   // For the replaced entry, an interrupted write and a consent count too, because this entry continues its work.
   const isWrite = (place: SingleRecord, by: Entry): boolean =>
@@ -313,23 +311,25 @@ async function isReplaceable(
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
-/** True if another client or key, which integ did not revoke, got its secret by this command, which shows no content. */
+/**
+ * True if the same command, which shows no content, took the secret of another client or key that integ did not revoke.
+ * The command may choose its destination by the service account and the profile, which it gets as variables.
+ */
 async function isTaken(
   journal: Journal,
   { entry, item, at }: { readonly entry: Entry; readonly item: readonly Entry[]; readonly at: SingleRecord },
-  isSharedByAccount: boolean,
 ): Promise<boolean> {
   const own = new Set(item.map(({ id }) => id));
+  const variables = (one: Entry): string => {
+    const { serviceAccount, profile } = originOf(one);
+    return JSON.stringify([one.operation.split(".")[0], serviceAccount, profile]);
+  };
   const all = await journal.select({ all: true });
-  const isDelivered = (place: SingleRecord): boolean => isSamePlace(place, at) && proofOf(place) !== undefined;
   const others = all.filter(({ id, state }) => !own.has(id) && state !== "undelivered");
-  for (const one of others.filter((each) => !isSharedByAccount || hasSameVariables(each, entry)))
+  const isDelivered = (place: SingleRecord): boolean => isSamePlace(place, at) && proofOf(place) !== undefined;
+  for (const one of others.filter((each) => variables(each) === variables(entry)))
     if (placesOf(one.destination).some(isDelivered) && !(await isRevokedBy(journal, all, one))) return true;
   return false;
-}
-
-function hasSameVariables(one: Entry, other: Entry): boolean {
-  return one.profile === other.profile && originOf(one).serviceAccount === originOf(other).serviceAccount;
 }
 
 /** True if a trusted entry has revoked the client or key whose secret was delivered there. */

@@ -184,8 +184,8 @@ describe("table", () => {
     const long = `{"id":"ent_0123456789","status":"active","display_name":"${"n".repeat(300)}","created_at":"2026-11-21T11:00:00Z"}`;
     const { out } = await printed({ tty: true, columns: 60, pages: [[long], [rows[0]!]] });
     const lines = out.trimEnd().split("\n");
-    expect(lines[1]).toBe(`ent_0123456789  active  ${"n".repeat(19)}…  60 minutes ago`);
-    expect(lines[2]).toBe(`e1              active  Ann                   3 days ago`);
+    expect(lines[1]).toBe(`ent_0123456789  active  ${"n".repeat(18)}…  60 minutes ago`);
+    expect(lines[2]).toBe(`e1              active  Ann                  3 days ago`);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
   });
 

@@ -667,6 +667,12 @@ describe("a run", () => {
     ]);
   });
 
+  it("of a plan that was saved outside the window starts inside it", () => {
+    const of = policy([client("a")], { window: readWindow("04:00-05:00 UTC")! });
+    expect(plan(of, {}).items[0]!.postponed).toMatch(/^the window is closed until/);
+    expect(plan(of, {}, { windowMs: Date.parse("2026-11-22T04:30:00Z") }).items[0]!.postponed).toBeUndefined();
+  });
+
   it("has work unless every row is none or wait", () => {
     const young = { entries: [created("a", "oc_1")], clients: [seen("oc_1"), seen("oc_7")] };
     expect(hasDueAction(plan(policy([client("a")]), young))).toBe(false);
