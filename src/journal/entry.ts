@@ -61,7 +61,7 @@ export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">
   return state === "unknown" || detail.in_flight === true;
 }
 
-/** True if the service refused every request with 429, so that none had an effect. */
+/** True if the last request had no effect and may be repeated: the service refused it with 429, or it was not sent. */
 export function isDeferred({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }

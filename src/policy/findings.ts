@@ -19,7 +19,7 @@ export interface PolicyFinding {
 }
 
 const day = 86_400_000;
-/** Matches well-known prefixes of tokens and keys, and passwords, tokens and headers with a literal value. */
+/** Matches known prefixes of tokens and keys, and a literal value of 16 or more characters after a word like `bearer`. */
 const secretText =
   /\b(?:gh[pousr]_|github_pat_|hvs\.|glpat-|xox[bp]-|AKIA|eyJ[\w-]{8})[\w-]{8}|-----BEGIN |(?:password|token|secret|api[_-]?key|bearer)["']?[=: ] ?["']?[A-Za-z0-9+/_-]{16}/i;
 

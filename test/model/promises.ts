@@ -235,7 +235,10 @@ export class Promises {
     };
   }
 
-  /** Only a command that starts later may invalidate the secret that another process has received or is receiving. */
+  /**
+   * No process may invalidate the new secret of another process's rotation while that process runs. Afterwards, if the
+   * secret is delivered or kept, only a process that started after the secret arrived may invalidate it.
+   */
   stopsWorking(id: string, { process, isSafe }: { readonly process: Process; readonly isSafe: boolean }): void {
     const last = this.#rotated.get(id);
     if (last === undefined || last.process === process) return;

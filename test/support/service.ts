@@ -114,8 +114,8 @@ export async function startService(words: readonly string[] = []): Promise<Servi
     child.on("close", (code) => reject(new Error(`sandbox start ended with ${code}: ${errors}`)));
   });
   const { us, eu } = description;
-  // A journal can keep a broken response longer than the fault, so the addresses stay removed.
   const addresses = [us.base_url, eu.base_url];
+  // A journal can keep a broken response after its fault ends, so the addresses never return to `correctServices`.
   const distrustIfBroken = (fault: string): void => {
     if (/\b(?:body|envelope|cut)=/.test(fault)) for (const address of addresses) correctServices.delete(address);
   };
