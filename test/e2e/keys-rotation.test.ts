@@ -1,6 +1,7 @@
 // Rotations of access keys in place, and of the profile's own key. keys-replacement.test.ts has those by replacement.
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { entries, deskOfTests, type KeysDesk, rotation, secretIn, unfinishedEntries } from "./keys-desk.ts";
@@ -173,6 +174,22 @@ describe("the profile's own key", () => {
     expect((await rotateUnconfirmed(at, own.id, "--secret-file", "x")).code).toBe(2);
     expect((await rotate(at, own.id, "--secret-profile", "p")).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
+  });
+
+  it("a replacement that was killed before its delivery to the profile is finished by recover", async () => {
+    const { at, id } = await withOwnKey();
+    await desk.service.fault("POST /api/v1/access-tokens latency=20s after=1 times=1");
+    const words = ["--by-replacement", "--type", "user_bound", "--expires-in", "90d", "--update-profile", "--yes"];
+    const child = at.start(["keys", "rotate", id, ...words]);
+    const exchanges = (): Promise<number> => desk.sent("POST", /access-tokens$/);
+    const before = await exchanges();
+    await vi.waitUntil(async () => (await exchanges()) === before + 2, { timeout: 30_000 });
+    child.kill("SIGKILL");
+    await once(child, "close");
+    const ended = await at.integ(["journal", "recover"]);
+    expect(ended.code, ended.stderr).toBe(0);
+    expect((await at.integ(["entities", "list"])).code).toBe(0);
+    expect(await desk.key(id)).toMatchObject({ status: "revoked" });
   });
 
   it("--update-profile with another key, or with a profile that cannot store it, is exit 2", async () => {

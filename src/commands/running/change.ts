@@ -25,6 +25,7 @@ import {
   type Destination,
   type DestinationRecord,
   describeDestination,
+  isForProfile,
   placesOf,
   type SingleRecord,
 } from "../../secrets/destination.ts";
@@ -35,6 +36,9 @@ import type { EntryFilter } from "../../journal/lookup.ts";
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
+  // The recovery may deliver to this profile, which destroys the stored credential that it still needs.
+  if (entry !== undefined && isForProfile(entry.destination, profile.name))
+    await Promise.allSettled([profile.credential(), profile.legacy()]);
   return {
     profile: profile.name,
     profileId: profile.id,
