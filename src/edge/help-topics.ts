@@ -22,19 +22,19 @@ export function topicText(topic: HelpTopic, program: Command, columns: number): 
     ],
     output: () => output,
     "exit-codes": () => [
-      "Each exit code has one meaning. Errors in JSON carry the same word as kind.",
+      "Errors in JSON have the word of the exit code as kind.",
       {
         heading: "Exit codes:",
         items: exitCodeList.map(({ code, kind, when }) => [`${code}`.padEnd(5) + (kind ?? "success"), when] as const),
       },
     ],
     environment: () => [
-      "An option wins over its variable. An address and its credential always come from the same place: the profile that -p names, else these variables, else the default profile.",
+      "An option wins over its variable. An address and its credential come from the same place: the profile of -p, else INTEG_BASE_URL and its variables, else the profile of INTEG_PROFILE, else the default profile.",
       { heading: "Variables:", items: environment.map(({ name, meaning }) => [name, meaning] as const) },
     ],
     states: () => [
-      "Every change is an entry of the journal. integ journal list shows the entries in one of the first states, each with the command to type next.",
-      { heading: "Something is left to do:", items: Object.entries(states).filter(([state]) => !isSettled(state)) },
+      "Each change has an entry in the journal. integ journal list shows the unfinished entries, each with its next command.",
+      { heading: "Unfinished:", items: Object.entries(states).filter(([state]) => !isSettled(state)) },
       { heading: "Finished:", items: Object.entries(states).filter(([state]) => isSettled(state)) },
     ],
     secrets: () => secretsText(program, helper),
@@ -46,7 +46,7 @@ export function topicText(topic: HelpTopic, program: Command, columns: number): 
 }
 
 const output: Text = [
-  "Standard output carries the result and nothing else. Progress, notes, warnings, prompts and errors go to standard error.",
+  "Standard output has only the result. Progress, notes, warnings, prompts and errors go to standard error.",
   {
     heading: "Formats (-o, --output):",
     items: [
@@ -58,23 +58,23 @@ const output: Text = [
       ["ndjson", "One row on each line, written as its page arrives."],
       ["csv", "A header and a row on each line. A cell that a spreadsheet would run as a formula starts with '."],
       ["yaml", "The same data as json."],
-      ["openmetrics", "Samples for a monitoring agent, of integ status."],
+      ["openmetrics", "Samples of integ status, for a monitoring agent."],
       ["markdown", "A table, for a pull request, an issue or the summary of a job."],
       ["html", "One page of integ report, with a timeline."],
       ["sarif", "Findings of an audit as SARIF 2.1.0, for code scanning."],
     ],
   },
-  "--fields id,email prints only these fields, in this order, in every format; a name with dots (a.b) selects a nested field, and the heading of a column is a name too.",
-  "With json or ndjson an error is one JSON object, alone on the last line of standard error.",
+  "--fields id,email prints only these fields, in this order, in every format. A name with dots (a.b) selects a nested field; the heading of a column is a valid name.",
+  "With json or ndjson an error is one JSON object on the last line of standard error.",
   "A list prints one page unless --all or --max asks for more; a note says if more rows exist.",
-  "Color never carries meaning alone. With --no-color, NO_COLOR or TERM=dumb and on fewer than 50 columns nothing is redrawn: progress is printed as plain lines and questions have numbered choices, for a screen reader. In a log progress is printed as plain lines too.",
+  "With --no-color, NO_COLOR or TERM=dumb and on fewer than 50 columns, progress is plain lines and questions have numbered choices, for a screen reader.",
 ];
 
 const states: Readonly<Record<EntryState, string>> = {
   open: "Saved on disk; no conclusive response yet",
   unknown: "Sent, and may or may not have happened: integ journal recover",
   pending: "Accepted by the API and not complete, or a new credential is not proven: integ journal recover",
-  waiting: "Done as asked; the old credential works until due_at: integ journal recover then, or --now",
+  waiting: "Done, except that the old credential is active until due_at: integ journal recover then, or --now",
   secret_lost: "The client or key exists and its secret is lost: integ journal recover <id> --replace-lost-secret",
   undelivered: "The secret could not be delivered and is kept: integ journal claim <id>",
   done: "Finished as asked",
@@ -88,14 +88,14 @@ const formats: Readonly<Record<(typeof secretFormats)[number], string>> = {
   line: "The secret and a newline",
   json: "A JSON object with the secret and its ids",
   "json-string": "The secret as a JSON string",
-  env: "Variables, as a shell and a dotenv reader take them",
+  env: "Lines NAME=value, for a shell or a dotenv reader",
 };
 
 function secretsText(program: Command, helper: Help): Text {
   const declared = program.createCommand();
   addSecretOptions(declared as unknown as Parameters<typeof addSecretOptions>[0]);
   return [
-    "The API shows the secret of a new client or key once. Without these options, integ asks at a terminal; otherwise it prints the secret with the result. The destination is tested before the request is sent.",
+    "The API shows the secret of a new client or key once. These options name its destination, which integ tests before it sends the request. Without them, integ asks at a terminal; elsewhere it prints the secret with the result.",
     optionsSection("Options:", declared.options, helper),
     { heading: "Formats (--secret-format):", items: Object.entries(formats) },
     {

@@ -29,7 +29,7 @@ export interface SecretDigests {
 /** Without the team's keys, a machine can read the journal, but trusts no record and changes nothing. */
 export function missingKeys(path: string): Keys {
   const refuse = (): never => {
-    throw new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
+    throw new Failure("usage", `This machine has no key of the team's journal ${path}.`, {
       meaning: "Nothing was sent and nothing changed.",
       hint: `Set INTEG_JOURNAL_KEY to the team's key, which integ journal init printed, or ${flags.journalKeyCommand} of the profile to a command that prints it.`,
     });

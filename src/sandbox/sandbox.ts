@@ -48,8 +48,8 @@ function checkStoredSettings(settings: SandboxSettings, state: State): void {
     const stored = state.settings[name];
     if (wanted === undefined || wanted === stored) continue;
     const message =
-      `The sandbox's state was made with ${name} ${stored}, not ${wanted}. ` +
-      `Leave the setting out, or start again with: integ sandbox reset`;
+      `The sandbox's state has ${name} ${stored}, not ${wanted}. ` +
+      `Leave the setting out, or delete the state: integ sandbox reset`;
     throw Object.assign(new Error(message), { code: "settings_differ" });
   }
 }

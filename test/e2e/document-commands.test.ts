@@ -38,7 +38,6 @@ const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^sandbox start/, "serves until Ctrl-C (sandbox-start.test.ts)"],
   [/^sandbox tour/, "runs for long (tour.test.ts)"],
   [/^journal release/, "needs an entry that another process holds (team.test.ts)"],
-  [/--secret-command '…'/, "with a command that the reader chooses (hosted-ci-doc.test.ts)"],
   [/^(keys|oauth-clients) revoke <id>/, "would revoke the key that these commands act with (keys.test.ts)"],
   [/^<noun>/, "is a pattern, not a command"],
 ];

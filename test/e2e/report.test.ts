@@ -78,7 +78,7 @@ describe("integ report", () => {
     const other = { INTEG_BASE_URL: service.eu.base_url, INTEG_ORGANIZATION_ID: service.eu.organization_id };
     const elsewhere = await at.integ(["report", "--json", "--since", "2020-01-01"], { env: other });
     expect(rowsIn(elsewhere.stdout).map(({ kind }) => kind)).not.toContain("change");
-    expect(elsewhere.stdout).toContain("The changes are those of this journal");
+    expect(elsewhere.stdout).toContain("Only changes of this journal are included");
     for (const wrong of ["0", "0d", "yesterday", "2026-02-30", "2026-07-01T10:00:00", "2999-01-01"])
       expect((await at.integ(["report", "--since", wrong])).code, wrong).toBe(2);
   });

@@ -30,7 +30,7 @@ it("fits a terminal of 80 columns: no line is wrapped or repeated", async () => 
 
 it("waits for the reader between its scenes, and the reader may quit", async () => {
   const left = new Session(["sandbox", "tour"], { home: at });
-  await left.answer(/Next scene\?/, "n");
+  await left.answer(/Next step\?/, "n");
   expect(await left.ended).toBe(0);
   expect(left.written).not.toContain("2. Create");
 });

@@ -94,7 +94,9 @@ async function grantFor(
   return grantOf(
     await exchangeAtEndpoint({ endpoint: found.url, secret: found.secret }, options),
     "get a bearer token",
-    { hint: "Give the profile the secret of an access key: keys and people need it, and not every API key is one." },
+    {
+      hint: "Give the profile the secret of an access key: keys and people need it, and do not work with other API keys.",
+    },
   );
 }
 

@@ -109,16 +109,25 @@ export const environment: readonly Variable[] = [
   },
   {
     name: "INTEG_ESCROW",
-    meaning: "Public keys of age that undelivered secrets are encrypted to in a team's journal, separated by commas",
+    meaning: "Public age keys, separated by commas: integ encrypts undelivered secrets to them in a team's journal",
   },
-  { name: "INTEG_ESCROW_IDENTITY", meaning: "File of the age identities that decrypt such secrets for journal claim" },
+  { name: "INTEG_ESCROW_IDENTITY", meaning: "File of age identities, with which journal claim decrypts such secrets" },
   {
     name: "INTEG_COMMAND_ENV",
     meaning: "Additional variables for your commands, such as VAULT_TOKEN, separated by commas",
   },
-  ...["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT"].map(
-    (name) => ({ name, meaning: "For a team's journal: as PostgreSQL's own programs read it" }),
-  ),
+  ...[
+    "PGHOST",
+    "PGPORT",
+    "PGDATABASE",
+    "PGUSER",
+    "PGPASSWORD",
+    "PGPASSFILE",
+    "PGSSLMODE",
+    "PGSSLROOTCERT",
+    "PGSSLCERT",
+    "PGSSLKEY",
+  ].map((name) => ({ name, meaning: "Connection to a team's journal, as for psql" })),
   { name: "NO_COLOR", meaning: "No color", flag: "--no-color" },
   {
     name: "FORCE_COLOR",
@@ -126,7 +135,7 @@ export const environment: readonly Variable[] = [
   },
   { name: "CLICOLOR", meaning: "0: no color" },
   { name: "CLICOLOR_FORCE", meaning: "Force color" },
-  { name: "TERM", meaning: "dumb: a terminal without color and without lines that change" },
+  { name: "TERM", meaning: "dumb: a terminal without color and redrawn lines" },
   { name: "CI", meaning: "Set in continuous integration: never prompt" },
   {
     name: "GITHUB_ACTIONS",

@@ -26,7 +26,7 @@ export const command = defineVerb({
     { line: "integ doctor --all-profiles", does: "each stored profile, and this machine once" },
     { line: "integ doctor -p prod -o json", does: "safe to paste into a ticket: it contains no secret" },
   ],
-  more: "Each check sends one request and waits up to 5 seconds. A missing permission is a problem only if a change in the journal of this profile needed it, or if all are missing. Exit 10 if there is a problem; warnings alone are 0.",
+  more: "A check of the service waits up to 5 seconds. A missing permission is a problem if a change in this profile's journal entries needed it, or if all permissions are missing. Exit 10 if there is a problem; warnings alone are 0.",
   neverAsks: true,
   async run(context, { options }) {
     const isAll = options.allProfiles === true;

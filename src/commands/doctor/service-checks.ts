@@ -133,7 +133,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
       rows.push({
         check,
         status: isNeeded ? "problem" : "warning",
-        message: `missing: no ${permission.for} with this credential`,
+        message: `missing: this credential has no access to ${permission.for}`,
         ...fieldsOfStep({
           hint: `Give ${permission.name} to the credential's service account.`,
           nextCommand: commandToShow((await subject.profile()).name),
@@ -161,13 +161,13 @@ async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagn
     return {
       check,
       status: "warning",
-      message: `not known: client ${id}, which the journal names, is not found (404)`,
+      message: `not known: the service does not find client ${id} of the journal (404)`,
       ...fieldsOfStep({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
     };
   // With client credentials, a token was fetched, so OAuth access is enabled.
   const { kind } = await (await subject.profile()).credential();
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
-  return ok(check, "not refused: a made-up client id got 404, which does not show whether OAuth access is enabled");
+  return ok(check, "not refused (404 for a made-up client id); it is not known whether OAuth access is enabled");
 }
 
 function isForbidden(attempt: Attempt<unknown>): boolean {

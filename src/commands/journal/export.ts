@@ -11,7 +11,7 @@ export const command = defineVerb({
     { line: "integ journal export --out changes.ndjson", does: "every entry with its records; no secret is in it" },
     { line: "integ journal export | gzip > journal.ndjson.gz", does: "to standard output" },
   ],
-  more: "NDJSON with one record per line, each with its checksum. integ journal import merges it into another journal.",
+  more: "The export is NDJSON, one record with its checksum on each line. integ journal import merges it into another journal.",
   async run(context, { options }) {
     const { out } = options;
     await warnOfSecrets(context);

@@ -14,7 +14,7 @@ export const command = defineVerb({
     { line: "integ journal forget 6k2f9", does: "show what may be left behind, then confirm" },
     { line: "integ journal forget 6k2f9 --yes", does: "skip the question" },
   ],
-  more: "Nothing is sent. Use this for an entry that was finished elsewhere or can never be finished. It then stops counting as unfinished.",
+  more: "Use this for an entry that was finished elsewhere or can never be finished. integ sends nothing, and destroys the entry's kept secret.",
   asks: (context) =>
     askEntry(context, { question: "Which entry should no longer be tracked?", states: unfinishedStates }),
   async run(context, { args: [id], options }) {

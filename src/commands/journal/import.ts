@@ -17,7 +17,7 @@ export const command = defineVerb({
     { line: "integ journal import journal.ndjson", does: "existing entries stay; safe to repeat" },
     { line: "gunzip -c journal.ndjson.gz | integ journal import -", does: "from standard input" },
   ],
-  more: "Entries are merged by their ids. If one contradicts what the journal has, nothing at all is imported (exit 5).",
+  more: "Entries are merged by id. If one conflicts with the journal, integ imports nothing (exit 5).",
   async run(context, { args: [file], options }) {
     const entries = readExport(await bytesOf(context, file));
     const journal = await context.journal();

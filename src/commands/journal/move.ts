@@ -19,7 +19,7 @@ export const command = defineVerb({
     { line: "integ journal move --to postgresql://integ@db.example.com/integ", does: "from this machine to the team" },
     { line: "integ journal move --to ./journal.ndjson", does: "back into a file" },
   ],
-  more: "integ marks the old journal, which refuses changes from then on and names the new one, copies every entry with its records, and compares the copy. Repeat an interrupted move: until it is finished, the old journal takes no changes.",
+  more: "integ first marks the old journal, which then refuses changes and names the new one. Then integ copies every entry and compares the copy. If a move is interrupted, run it again.",
   async run(context, { options: { to, dryRun } }) {
     if (shownAddress(to) !== to)
       throw invalidValue("--to", undefined, {

@@ -14,7 +14,7 @@ export const command = defineVerb({
       does: "remove active ones too, and list them",
     },
   ],
-  more: "An entry stays if its client or key is not known to be revoked: the API cannot list clients, so the journal may have the only copy of the id.",
+  more: "An entry whose client or key may be active stays: the API cannot list clients, so the journal may have the only copy of the id.",
   async run(context, { options }) {
     const olderThanMs = parseLifetime(options.olderThan, "--older-than");
     const includeLive = options.includeLive === true;

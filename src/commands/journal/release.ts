@@ -8,7 +8,7 @@ export const command = defineVerb({
     { line: "integ journal release 6k2f9", does: "show the holder, then confirm" },
     { line: "integ journal release 6k2f9 --yes", does: "skip the question" },
   ],
-  more: "Use this if the process that holds the entry has ended or hangs on another machine or in another container. With a file journal, integ releases the entry only if the process has done nothing for ten minutes and is not known to be running. With a team's journal the lease also expires on its own; `journal list` shows the holder, `journal show` the expiry. The process records nothing more, but a request that it sent may still arrive. integ recovers an access-key request only after the original lease would have expired.",
+  more: "Use this if the process that holds the entry has ended or hangs on another machine or in another container. With a journal in a file, integ releases the entry only if the process has done nothing for ten minutes and is not known to be running. With a team's journal, the lease also ends by itself. The process then records nothing more, but a request that it sent may still arrive.",
   asks: (context) => askEntry(context, { question: "Which entry should be released?" }),
   async run(context, { args: [id], options }) {
     const { output } = context;

@@ -8,7 +8,7 @@ export const command = defineVerb({
     { line: "integ journal trust 6k2f9", does: "show where its requests and its secret go, then confirm" },
     { line: "integ journal trust 6k2f9 --yes", does: "skip the question" },
   ],
-  more: "An entry is untrusted if a record of it was not signed with a key of this machine: it was imported, or its key was lost or replaced. Trusting it signs its records again. Look at its destinations and addresses first: the writer of the entry chose them.",
+  more: "An entry is untrusted if no key of this machine signed one of its records: the entry was imported, or the key was lost or replaced. Check the entry's destinations and addresses before you sign: its writer chose them.",
   asks: (context) => askEntry(context, { question: "Which entry should be trusted?" }),
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();

@@ -187,7 +187,7 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
     if (typeof expiry !== "number" || expiry > subject.now) return fine;
     if (subject.key.status === undefined)
       return unjudged(`it expired at ${subject.key.expiresAt}, and the response has no status`);
-    return finding("high", `expired at ${subject.key.expiresAt}; the service still says active`, "revoke");
+    return finding("high", `expired at ${subject.key.expiresAt}, but its status is active`, "revoke");
   },
   expiring(subject) {
     const expiry = expiryOf(subject);
@@ -256,9 +256,10 @@ const remedyWithoutId: Advice = "Ask the service's operator for the id of this k
 function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
   if (id === undefined) return remedyWithoutId;
-  if (remedies.every((remedy) => remedy === "keep")) return `Keep its scope: ${caller.name} administers keys with it.`;
+  if (remedies.every((remedy) => remedy === "keep"))
+    return `Keep its scope: ${caller.name} needs it to administer keys.`;
   if (remedies.every((remedy) => remedy === "narrow"))
-    return `Find out what it is used for; if it only pushes data: ${shell`integ keys rotate ${id} --by-replacement --scope ${"push-ingest:*"}`}`;
+    return `Check that this key only pushes data, then: ${shell`integ keys rotate ${id} --by-replacement --scope ${"push-ingest:*"}`}`;
   const revokes = remedies.includes("revoke");
   if (ownership === "own" && !caller.isSecretStored)
     return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}`;

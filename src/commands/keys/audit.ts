@@ -43,7 +43,7 @@ export const command = defineVerb({
     },
     { line: "integ keys audit --max-age 180d --max-idle 60d --ndjson", does: "one finding per line" },
   ],
-  more: '--fix replaces a key whose secret went to a file, profile or store, with an overlap of 1d. A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day the finding is reported again. Rules: expired_active, expiring, no_expiry, never_used, idle, too_old, full_access, user_bound.',
+  more: '--fix replaces an old or expiring key, with an overlap of 1d, if its secret went to a file, profile or store, and leaves keys of policy items to integ apply. A waiver file looks like {"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"accepted"}]}; after that day the finding is reported again. Rules: expired_active, expiring, no_expiry, never_used, idle, too_old, full_access, user_bound.',
   async run(context, { options }) {
     const limits = {
       maxAgeMs: parseLifetime(options.maxAge, "--max-age"),

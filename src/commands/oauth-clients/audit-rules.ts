@@ -1,5 +1,6 @@
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
+import { roundedDuration } from "../../output/relative-time.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
 
@@ -28,7 +29,6 @@ export interface ClientAuditLimits {
 /** Clients of these statuses hold a slot, and no program can use them. */
 export const unusableStatuses: ReadonlySet<string | undefined> = new Set(["disabled", "expired"]);
 const nearlyFull = 18;
-const day = 86_400_000;
 
 /** At most one finding per client. No remedy revokes the caller's own client. */
 export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
@@ -55,21 +55,21 @@ function findingOf(
     ...words,
   });
   if (unusableStatuses.has(status)) {
-    const message = `it is ${status}, and holds a slot`;
+    const message = `it is ${status} and uses a slot`;
     return finding("unusable", "high", {
       message,
       remedy:
         ownership === "own"
-          ? "Use another credential first: the profile authenticates with this client."
+          ? "Give the profile another credential first: the profile authenticates with this client."
           : shell`integ oauth-clients revoke ${id}`,
     });
   }
   const ageMs = nowMs - Date.parse(createdAt ?? "");
   if (ageMs > maxAgeMs) {
-    const message = `it is ${Math.floor(ageMs / day)} days old, at most ${Math.floor(maxAgeMs / day)}`;
+    const message = `it is ${roundedDuration(ageMs, true)} old; the limit is ${roundedDuration(maxAgeMs, true)}`;
     const remedy =
       ownership === "own"
-        ? "Rotate it as another profile: the profile authenticates with this client."
+        ? "Rotate it with another profile: this profile authenticates with this client."
         : shell`integ oauth-clients rotate ${id} --overlap 24h --secret-file ./client.secret`;
     return finding("too_old", "medium", { message, remedy });
   }

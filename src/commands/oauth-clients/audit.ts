@@ -34,7 +34,7 @@ export const command = defineVerb({
     { line: "integ oauth-clients audit --json | jq -r '.data[].remedy'", does: "one remedy for each client" },
     { line: "integ oauth-clients audit --fix", does: "revoke unusable clients and rotate old ones" },
   ],
-  more: "The API has no list of clients, so integ checks those that the journal knows. Exit 10 if anything is found. --fix rotates a client whose secret went to a file, profile or store, with an overlap of 24h.",
+  more: "The API has no list of clients, so integ checks those in the journal. Exit 10 if there is a finding. --fix rotates an old client, with an overlap of 24h, if its secret went to a file, profile or store.",
   async run(context, { options }) {
     const maxAgeMs = parseLifetime(options.maxAge, "--max-age");
     const bench = await workbenchOf(context);
@@ -67,6 +67,6 @@ export const command = defineVerb({
 const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
 
 function findingsFailure({ length }: readonly ClientFinding[], where: string): Failure {
-  const words = `The audit found risks: ${length === 1 ? "1 finding" : `${length} findings`}.`;
+  const words = `The audit has ${length === 1 ? "1 finding" : `${length} findings`}.`;
   return new Failure("findings", words, { where });
 }

@@ -16,7 +16,7 @@ export const command = defineVerb({
     { line: "integ adopt --all", does: "after integ policy init: list what exists, confirm, and adopt it" },
     { line: "integ adopt --all --dry-run", does: "show what would be adopted" },
   ],
-  more: "Adopts each client or key that fits exactly one item; no secret changes. For the others, integ prints a command for each choice and exits with 10.",
+  more: "integ adopts each client or key that matches exactly one item; no secret changes. For the others, integ prints a command for each choice (exit 10).",
   async run(given, { options }) {
     const { policy, file } = await loadPolicy(given, options.file);
     const context = actingFor(given, policy);

@@ -16,7 +16,7 @@ export const command = defineVerb({
       does: "a client that was created by hand or elsewhere",
     },
   ],
-  more: "integ only reads from the API. The client keeps its secret; the first rotation delivers a new one to the destination of the policy. What belongs to another policy is not adopted.",
+  more: "integ only reads from the API. The client keeps its secret; the first rotation delivers a new one to the destination in the policy. integ does not adopt a client of another policy.",
   asks: askClient("Which client?"),
   async run(given, { args: [typed], options }) {
     const { policy } = await loadPolicy(given, options.file);

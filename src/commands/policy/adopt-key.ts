@@ -15,7 +15,7 @@ export const command = defineVerb({
     { line: "integ adopt access-key ak_123 --name deploy", does: "an existing key, under the name of a policy item" },
     { line: "integ adopt access-key deploy", does: "by its name, if the item has the same one" },
   ],
-  more: "integ only reads from the API. The key keeps its secret; the first rotation creates another key and delivers its secret to the destination of the policy. What belongs to another policy is not adopted.",
+  more: "integ only reads from the API. The key keeps its secret; the first rotation creates another key and delivers its secret to the destination in the policy. integ does not adopt a key of another policy.",
   asks: askKey("Which key?"),
   async run(given, { args: [typed], options }) {
     const { policy } = await loadPolicy(given, options.file);

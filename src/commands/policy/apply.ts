@@ -53,7 +53,7 @@ export const command = defineVerb({
     { line: "integ apply --adopt", does: "adopt what exists already, then create what is missing" },
     { line: "integ apply --finish reporting --yes", does: "revoke the old client before its overlap is over" },
   ],
-  more: "One item that fails does not stop the others. After a crash run it again: unfinished work continues. Exit 0 also if an overlap is running or the window is closed; exit 10 if an item is stalled or needs a decision.",
+  more: "An item that fails does not stop the others. After a crash, run integ apply again. Exit 0 also if an overlap is running or the window is closed; exit 10 if an item is stalled or needs a decision.",
   async run(given, { args: [planFile], options }) {
     const parallel = countOf(options.parallel);
     const waitMs = parseDuration(options.wait, "--wait");

@@ -23,7 +23,7 @@ export const command = defineVerb({
       does: "check a file in a pull request, without a credential",
     },
   ],
-  more: "Exit 2 if the file is invalid, with every defect, its line and its column. Exit 10 for findings that are not errors. integ runs no command of the file.",
+  more: "Exit 2 if the file is invalid, with the line and column of each defect. Exit 10 for settings that are probably mistakes. integ runs no command of the file.",
   neverAsks: true,
   async run(context, { options }) {
     const { policy, file } = await loadPolicy(context, options.file).catch(onFailure(withoutItself));

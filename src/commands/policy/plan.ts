@@ -30,7 +30,7 @@ export const command = defineVerb({
     { line: "integ plan --out plan.json; integ apply plan.json", does: "apply exactly the reviewed plan" },
     { line: "integ plan --only reporting --json | jq -r '.data[].action'", does: "one item, for a script" },
   ],
-  more: "Commands and destinations are shown in full: read them before you apply someone else's file. Exit 0; with --exit-code 10 if the plan has changes.",
+  more: "Commands and destinations are shown in full: read them before you apply someone else's file. With --exit-code, exit 10 if the plan has changes.",
   neverAsks: true,
   async run(given, { options }) {
     const { policy, file } = await loadPolicy(given, options.file);

@@ -57,7 +57,7 @@ export const command = defineVerb({
     { line: "integ status -o openmetrics --out integ.prom", does: "the same as samples, for a textfile collector" },
     { line: "integ status --json | jq '.data[] | select(.topic == \"policy\")'", does: "what is due, for a script" },
   ],
-  more: "Due changes are read from the policy file. The exit code is 0 even if something is due. To fail a job when something is due or wrong, use integ plan --exit-code or integ doctor.",
+  more: "The exit code is 0 even if something is due. To fail a job when something is due or wrong, use integ plan --exit-code or integ doctor.",
   neverAsks: true,
   async run(given, { options }) {
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");

@@ -27,7 +27,7 @@ export const command = defineVerb({
       does: "the command is run at each use; the key is never stored",
     },
   ],
-  more: "The credential is stored in the keychain if one is available, else in a file that only you can read; it is sent to this address only.",
+  more: "integ stores the credential in the keychain if one is available, else in a file that only you can read, and sends it only to the profile's addresses.",
   asks: askName,
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;

@@ -80,7 +80,7 @@ export const command = defineVerb({
     { line: "integ report --since 2026-07-01 -o csv", does: "the same rows, with what changed, for a spreadsheet" },
     { line: "integ report --json | jq '.data[] | select(.kind == \"unknown\")'", does: "what the report cannot say" },
   ],
-  more: "Each client and key with its owner, permissions, age, use, expiry, deliveries and policy item; each item of the policy file. Each unknown fact has a row.",
+  more: "The report has each client and key with its owner, permissions, age, use, expiry, deliveries and policy item, each item of the policy file, and a row for each unknown fact.",
   neverAsks: true,
   async run(context, { options }) {
     const { out, since: typed } = options;
@@ -246,12 +246,12 @@ async function clientRows(context: Context, { account, entries, facts, untrusted
       try {
         const { value } = await readAnswer(context, what, () => account.service.oauthClients.get(id));
         const { status, service_account_id: owner, scopes: permissions, created_at } = value;
-        const note = "The API does not say when a client was last used, nor when it expires.";
+        const note = "The API does not show when a client was last used or expires.";
         rows.set(id, { kind: "oauth_client", id, owner, permissions, status, created_at, ...facts.get(id), note });
       } catch (error) {
         if (!(error instanceof Failure) || fatalKinds.has(error.kind)) throw error;
         if (error.kind === "not_found") {
-          const note = "The service does not know this client, which the journal names.";
+          const note = "The journal has this client, and the service does not find it.";
           rows.set(id, { kind: "oauth_client", id, status: "absent", ...facts.get(id), note });
           return;
         }
@@ -344,7 +344,7 @@ async function keyRows(context: Context): Promise<Row[]> {
       const status = key.status === "active" && Date.parse(expiresAt ?? "") <= nowMs ? "expired" : key.status;
       const times = { created_at: createdAt, last_used_at: lastUsedAt, expires_at: expiresAt };
       const note = [
-        lastUsedAt === undefined && "The service does not say when it was last used.",
+        lastUsedAt === undefined && "The service does not show when it was last used.",
         lastUsedAt === null && "Never used.",
         expiresAt === null && "It does not expire.",
       ];
@@ -363,7 +363,7 @@ async function keyRows(context: Context): Promise<Row[]> {
 
 function withFacts({ note, ...row }: Row, facts: ReadonlyMap<string, JournalFacts>): Row {
   const known = facts.get(row.id);
-  const more = row.kind === "access_key" && !known?.proof && "This journal does not know where its secret went.";
+  const more = row.kind === "access_key" && !known?.proof && "The journal does not have the destination of its secret.";
   return { ...row, ...known, note: [note, more].filter(Boolean).join(" ") || undefined };
 }
 
@@ -388,7 +388,7 @@ function unknownRows(policy: Policy | undefined, { waivers, since }: ReportOptio
   const changes =
     since === undefined
       ? "Changes are not included: add --since."
-      : "The changes are those of this journal: changes in the console, by machines with another journal, and pruned entries are not in it.";
+      : "Only changes of this journal are included, not those in the console, by machines with another journal, or of pruned entries.";
   const rows: [id: string, note: string | false][] = [
     ["oauth_clients", "The API has no list of clients: this report has only clients that the journal knows."],
     [

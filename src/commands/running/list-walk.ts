@@ -289,7 +289,7 @@ export const addListOptions = sharedOptions((command) =>
     .option("--limit <n>", "Rows per page, 1 to 500 (default: 25; with --all or --max: 500)")
     .option("--page-token <token>", "Continue after an earlier page: its next_page_token")
     .option("--all", "Fetch every page")
-    .option("--max <n>", "Fetch exactly this many rows, over several pages")
+    .option("--max <n>", "Fetch at most this many rows, over several pages")
     .option("--filter <name=value...>", "Additional filter of the endpoint; repeatable")
     .option("--unique", "Skip rows whose id was already printed")
     .option("--out <file>", "Write to a new file; its suffix chooses the format (.ndjson, .json, .csv, .yaml)")

@@ -40,7 +40,7 @@ async function tour(guide: Guide): Promise<void> {
   await guide.step("Create an OAuth client. Its secret goes to a file that only you can read.");
   const create = ["oauth-clients", "create", "--service-account", us.service_account_id, "--scope", "entity:read"];
   await guide.run([...create, "--secret-file", "client.secret"]);
-  await guide.step("Create another one. The server creates it, and the connection is lost.", [
+  await guide.step("Create another client. The server creates it, but the connection is lost.", [
     "(a fault of the sandbox: POST /v1/oauth_clients drop=after times=1)",
   ]);
   await guide.fault("POST /v1/oauth_clients drop=after times=1");
@@ -63,11 +63,11 @@ async function tour(guide: Guide): Promise<void> {
   // The tour does not rotate its own key, because that would lock it out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
   await guide.step("Which keys are a risk? Exit code 10 means that the audit found risks.", [
-    "(without --fields the audit also says what it saw and what to do)",
+    "(without --fields, the audit also shows each finding and what to do)",
   ]);
   await guide.run(["keys", "audit", "--fields", "severity,rule,key_id,key_name"], 10);
-  await guide.say("That was the main job: nothing lost, nothing doubled.", [
-    "Continue by yourself, without any set-up:",
+  await guide.say("The end: no change was lost or made twice.", [
+    "Continue without any set-up:",
     "  integ entities list --profile sandbox",
     "  integ sandbox status",
     "Then with your own account:",
@@ -94,7 +94,7 @@ class Guide {
   async step(text: string, lines: readonly string[] = []): Promise<void> {
     const { output } = this.#context;
     if (this.#step > 0 && output.interactive && output.isScreen)
-      if (!(await output.confirm("Next scene?"))) throw new TourCanceled();
+      if (!(await output.confirm("Next step?"))) throw new TourCanceled();
     this.#step += 1;
     await this.say(`${this.#step}. ${text}`, lines);
   }

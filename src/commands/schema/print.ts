@@ -15,7 +15,7 @@ export const command = defineVerb({
     { line: "integ schema policy > integ.schema.json", does: "let an editor complete and check the policy file" },
     { line: "integ schema policy | jq '.properties | keys'", does: "list the keys of a policy file" },
   ],
-  more: "An editor with a YAML language server reads it from a comment in the policy file: # yaml-language-server: $schema=integ.schema.json. The schemas of outputs are JSON Schema 2020-12. With --dry-run every change prints rows of step instead. A key may be added to an output; none is removed and none changes its type.",
+  more: "To check a policy file in an editor with a YAML language server, add this comment to the file: # yaml-language-server: $schema=integ.schema.json. Schemas are JSON Schema 2020-12. Later versions may add keys, but remove no key and change no type.",
   neverAsks: true,
   async run({ output }, { args: [object] }) {
     const { outputJsonSchema, outputs } = await import("./outputs.ts");

@@ -19,7 +19,7 @@ export const command = defineVerb({
     { line: "integ spec check", does: "exit 10 if the service differs from what integ supports" },
     { line: "integ spec check --json | jq '.data[] | select(.severity == \"drift\")'", does: "for a nightly job" },
   ],
-  more: "Compares operations, parameters, bodies, responses, authentication, lifecycle stage and contract version. Additions (operations, optional fields) and notices (a deprecated operation) are reported but do not count as drift.",
+  more: "Compares operations, parameters, bodies, responses, authentication, lifecycle stage and contract version. Additions (operations, optional fields) and notices (a deprecated operation) are not drift.",
   async run(context, { options }) {
     const version = documentVersion(context, options);
     const service = await context.connect();

@@ -25,7 +25,7 @@ const organization: JsonObject = {
   required: true,
   description: "The organization.",
   schema: { type: "string", format: "uuid" },
-  ...choice("The document shows this header for the creation of keys; the sandbox requires it for every operation."),
+  ...choice("The document shows this header for the creation of keys; here every operation requires it."),
 };
 
 const keyId = pathParameter("id", "Id of the access key.");
@@ -88,7 +88,7 @@ const exchange: JsonObject = {
     headers: noStore,
     refusals: [400, 401, 413, 415, 429, 500, 503],
     security: [],
-    choice: "The document mentions an exchange, and does not show it.",
+    choice: "The document mentions the exchange, but does not show it.",
   }),
 };
 
@@ -197,8 +197,8 @@ export function tokenDocument(baseUrl: string): JsonObject {
           responses: { "400": refused(400), "401": refused(401) },
           security: [{ clientSecretBasic: [] }, {}],
           choice:
-            "The exchange is not shown: RFC 6749, section 4.4, with client_secret_basic or client_secret_post. " +
-            "An audience that is not this service's is invalid_target; unknown parameters are ignored.",
+            "The exchange is that of RFC 6749, section 4.4, with client_secret_basic or client_secret_post. " +
+            "The audience of another service is invalid_target; unknown parameters are ignored.",
         }),
       },
       [issuerPath]: {

@@ -91,7 +91,7 @@ export const problem: JsonObject = exactly(
     code: {
       ...text,
       ...choice(
-        "The API document lists only invalid_request and idempotency_key_reuse; the other codes are the sandbox's.",
+        "The API document lists only invalid_request and idempotency_key_reuse; other codes are the sandbox's.",
       ),
     },
     param: { ...text, description: "Name of the offending parameter, when one applies." },
@@ -106,7 +106,7 @@ const accessKeyFields: Record<string, JsonObject> = {
   id: text,
   name: { ...text, minLength: 1, maxLength: 255 },
   keyType: { ...text, enum: ["user_bound", "service_account"] },
-  boundEmail: { ...text, ...choice("Without a user, boundEmail is an address of the key's region.") },
+  boundEmail: { ...text, ...choice("For a service_account key, boundEmail is an address of the sandbox.") },
   status: { ...text, enum: ["active", "revoked"] },
   lastUsedAt: { ...timestampOrNull, ...choice("lastUsedAt is the time of the last exchange of the key's secret.") },
   expiresAt: { ...timestampOrNull, ...choice("An expired key keeps the status active and no longer works.") },

@@ -72,10 +72,10 @@ const oauthClients: JsonObject = {
     headers: noStore,
     refusals: [400, 401, 403, 404, 409, 413, 415, 429, 500, 503],
     choice:
-      "A later GET completes a pending creation, whose secret is then never shown; " +
-      "a target account that does not exist is 404. The same key with another management principal or contract version is " +
+      "A later GET completes a pending creation; its secret is then never shown. " +
+      "A target account that does not exist is 404. The same key with another management principal or contract version is " +
       "409 idempotency_key_reuse, as with another body; each organization has its own keys. " +
-      "A creation that is refused because of its target account uses up its idempotency key: the key stays bound to that request.",
+      "A creation that is refused because of its target account uses up its idempotency key.",
   }),
 };
 
@@ -97,8 +97,8 @@ const oauthClient: JsonObject = {
     headers: noStore,
     refusals: [400, 401, 403, 404, 429, 500, 503],
     choice:
-      "Revocation needs service_account:manage; disabled and expired clients can be revoked too; " +
-      "remote cleanup is confirmed immediately unless a fault changes that.",
+      "Revocation needs service_account:manage. Disabled and expired clients can be revoked too. " +
+      "Remote cleanup is confirmed immediately, unless a fault changes that.",
   }),
 };
 
@@ -121,7 +121,7 @@ const paths: JsonObject = {
       parameters: [...listParameters, pathParameter("id", "Id of the cohort.")],
       success: [200, reference("EntityList")],
       refusals: [400, 401, 403, 404, 429, 500, 503],
-      choice: "Listing members needs entity:read; a member's row is the entity.",
+      choice: "Listing members needs entity:read; each row is an entity.",
     }),
   },
 };
@@ -137,8 +137,8 @@ const components = (tokenUrl: string): JsonObject => ({
       description: "All scopes together have at most 4,096 characters.",
       // @assumed §8 gives limits, but no response to a body beyond the limits; §4.2 gives none to an unknown field
       ...choice(
-        "The combined length excludes separators; scopes are a set; an unknown scope is a permission that no account has. " +
-          "A field that is unknown, and a body beyond the limits, is 400 invalid_request.",
+        "The length of all scopes excludes separators; scopes are a set; an unknown scope is a permission that no account has. " +
+          "An unknown field and a body beyond the limits are 400 invalid_request.",
       ),
     },
     Problem: schemas.problem,
@@ -148,14 +148,16 @@ const components = (tokenUrl: string): JsonObject => ({
       type: "http",
       scheme: "basic",
       description: "User apikey with the key as password, or the key alone as user.",
-      ...choice("The secret of an access key is an API key too; a key with only push-ingest:* has no /v1 permissions."),
+      ...choice(
+        "The secret of an access key is also an API key. A key with only push-ingest:* has no /v1 permissions.",
+      ),
     },
     oauth: {
       type: "oauth2",
       description: "Optional. The grant represents a service account.",
       // @assumed §5.2 rule 7 does not show how a token is used; §4.1 names only Basic
       ...choice(
-        "A token is sent as Authorization: Bearer; it has the permissions that both client and service account have.",
+        "A token is sent as Authorization: Bearer, and has the permissions that both client and service account have.",
       ),
       flows: { clientCredentials: { tokenUrl, scopes: {} } },
     },
@@ -178,8 +180,8 @@ export function v1Document(given: { version: string; baseUrl: string; tokenUrl: 
         description: "Entities and members of cohorts.",
         // @assumed §9 rule 2 names three stages and §7 the statuses, but not which operations have them
         ...choice(
-          "Every operation of /v1 is at stage ga. If no status is shown: 401 is a credential that is not accepted, 403 a " +
-            "missing permission or a disabled account, 404 a resource that does not exist or belongs to another organization.",
+          "Every operation of /v1 is at stage ga. 401 is a credential that is not accepted, 403 a missing permission or a " +
+            "disabled account, 404 a resource that does not exist or belongs to another organization.",
         ),
       },
     ],

@@ -242,7 +242,7 @@ describe("the caller's own key", () => {
     const own = remedies({ ownership: () => "own" });
     expect(own.length).toBeGreaterThan(8);
     for (const remedy of own)
-      expect(remedy).toMatch(/ --update-profile|^Keep its scope: profile p administers keys with it\.$/);
+      expect(remedy).toMatch(/ --update-profile|^Keep its scope: profile p needs it to administer keys\.$/);
     for (const remedy of own) expect(remedy).not.toContain("push-ingest");
     for (const remedy of remedies({ ownership: () => "own", isSecretStored: false, name: "the environment" }))
       expect(remedy).toMatch(/^(Give the environment another key, then|Keep its scope): /);

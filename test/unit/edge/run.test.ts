@@ -141,7 +141,7 @@ describe("the command line", () => {
     for (const { flags, long } of (await wholeTree()).root.options)
       if (long !== "--version") expect(options).toContain(`  ${flags} `);
     const states = await help("help states");
-    expect(states).toMatch(/left to do:\n[\s\S]* undelivered [\s\S]*Finished:\n[\s\S]* done /);
+    expect(states).toMatch(/Unfinished:\n[\s\S]* undelivered [\s\S]*Finished:\n[\s\S]* done /);
     const codes = await help("help exit-codes");
     for (const [kind, code] of Object.entries(exitCodes))
       expect(codes).toMatch(new RegExp(`^  ${code} +${kind} `, "m"));
