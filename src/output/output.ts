@@ -210,7 +210,9 @@ function createPrinting(
   "resource" | "document" | "list" | "summary" | "report" | "file" | "text" | "page" | "newFile" | "replacedFile"
 > {
   const { terminal, format } = options;
-  const target = stdoutTarget(options, { note, reportMissing: warn });
+  const noted = new Set<string>();
+  const noteOnce = (text: string): void => void (noted.has(text) || (noted.add(text), note(text)));
+  const target = stdoutTarget(options, { note: noteOnce, reportMissing: warn });
   const show = async (
     { text, view }: { text: string; view: ResourceView },
     print: (text: string, shown: ShownResource) => Promise<void>,

@@ -39,7 +39,10 @@ export interface Decision {
     | "astray"
     | "untrusted"
     | "uncertain"
+    | "lost"
     | undefined;
+  /** The old credential of an overlap. */
+  readonly old?: string | undefined;
   /** The profile that may authenticate with the credential. */
   readonly mayBeOwnOf?: string | undefined;
   readonly entry?: string | undefined;
@@ -136,9 +139,22 @@ function decideOverlap(
     reason,
     step: { do: "finish", entry: entry.id },
   });
-  if (isEnded) return end(`the overlap ends now, and ${old} is revoked`);
   if (oldStatus === "revoked") return end(`${old} is revoked already`);
-  if (current !== undefined && current.status !== "active") return end(`the new one, ${made}, is ${current.status}`);
+  if (current !== undefined && current.status !== "active") {
+    const { works } = observed.works.get(itemKey(item)) ?? noWork;
+    const { made: next } = works.find((one) => one.old === made && one.entry.state === "done") ?? {};
+    const fact = `the new one, ${made}, is ${current.status}`;
+    return next === undefined
+      ? { ...end(`${fact}: the rotation ends, and ${old} is kept`), action: "rotate" }
+      : end(`${fact}: ${old} is revoked if ${next}, which followed, works and is in all its places`);
+  }
+  const lost = observed.lost?.get(entry.id);
+  const why = lost && `${made} was rotated later, and its secret in ${lost.join(", ")} no longer works`;
+  if (why !== undefined && (isEnded || dueMs <= observed.nowMs))
+    return { ...end(`the overlap is over, but ${old} is kept: ${why}`), hold: "lost", old };
+  if (why !== undefined)
+    return { ...common, action: "wait", reason: `${old} is kept after the overlap: ${why}`, step: noStep };
+  if (isEnded) return end(`the overlap ends now, and ${old} is revoked`);
   if (dueMs <= observed.nowMs)
     return { ...end(`the overlap is over, and ${old} is revoked${unused}`), rechecksUse: unusedMs !== undefined };
   const until =

@@ -86,7 +86,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / 1000)}s`;
 }
 
-export function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
+function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
   return new Map(items.map((item) => [item, freeName(item.baseName, item.kind, taken)]));
 }

@@ -1,7 +1,8 @@
 // Finds the credentials whose secrets a new delivery to the same destination would overwrite.
 import { type Entry, isSettled, kindOf, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
-import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
+import { mayHaveSuperseded } from "../journal/rotations.ts";
+import { commandMark, describeDestination, placesOf, storeKindOf } from "../secrets/destination.ts";
 import type { ItemDestination, PolicyItem } from "./policy.ts";
 import { isOf, itemKey, type ItemKind, type ItemWorks, recordedItem, type WorkScope } from "./works.ts";
 
@@ -116,6 +117,34 @@ export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
     else if (destination !== null) newest.set(id, { entry, places: placesOf(destination) });
   }
   return newest;
+}
+
+/**
+ * The destinations of each overlap's new key that miss its secret, because a later rotation in place gave it another. `apply`
+ * then keeps the old key. A command with a check is left out: only its output shows the secret.
+ * @returns names by the id of the waiting entry
+ */
+export function lostPlaces(
+  entries: readonly Entry[],
+  { scope, works }: Pick<HolderScope, "scope" | "works">,
+): Map<string, readonly string[]> {
+  const own = entries.filter((entry) => isOf(entry, scope));
+  const lost = [...works.values()].flatMap(({ waiting }): [string, string[]][] => {
+    const made = own.find(
+      ({ parent, state }) => waiting !== undefined && parent === waiting.entry.id && state === "done",
+    );
+    if (waiting?.made === undefined || made?.resource_id !== waiting.made) return [];
+    const later = own.filter(({ id }) => id > made.id);
+    if (!later.some((entry) => mayHaveSuperseded(entry, made.resource_id))) return [];
+    const served = new Set(
+      later.filter(mayHold).flatMap((entry) => placesOf(entry.destination).map((at) => placeIn(at, entry))),
+    );
+    const names = placesOf(made.destination)
+      .filter((at) => !(at.kind === "command" && at.proof !== undefined) && !served.has(placeIn(at, made)))
+      .map((at) => describeDestination(at).name);
+    return names.length === 0 ? [] : [[waiting.entry.id, names]];
+  });
+  return new Map(lost);
 }
 
 /** True if the entry has delivered its secret, or may still deliver it. */

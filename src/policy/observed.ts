@@ -39,6 +39,8 @@ export interface Observed {
   readonly vanished: ReadonlySet<string>;
   /** Destinations on other machines, and stores of other servers, by `placeIn`. */
   readonly elsewhere: ReadonlySet<string>;
+  /** Destinations that miss the new secret of an overlap, by the id of its entry: see `lostPlaces`. */
+  readonly lost?: ReadonlyMap<string, readonly string[]>;
   /** Ids of the items' entries with a record that lacks a valid signature. */
   readonly untrusted?: ReadonlySet<string>;
   /** Number of unfinished creations that may have made a client of unknown id, by service account. */

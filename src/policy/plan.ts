@@ -211,6 +211,9 @@ function unmanagedIn(
   return [...of("oauth_client", clients), ...of("access_key", keys)];
 }
 
-export function hasDueAction({ items }: Plan): boolean {
-  return items.some(({ decision }) => decision.action !== "none" && decision.action !== "wait");
+/** The items that `apply` would change now. */
+export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
+  return items.filter(
+    ({ decision: { step, hold }, postponed }) => step.do !== "nothing" && hold === undefined && postponed === undefined,
+  );
 }

@@ -1,6 +1,6 @@
 // Every recipe of docs/scripting.md runs unchanged, and the documents name all exit codes and files of the program.
 import { execFileSync, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { exitCodes } from "../../src/errors.ts";
@@ -51,6 +51,43 @@ describe("docs/scripting.md", () => {
     expect(Object.fromEntries(documented.filter(([kind]) => kind !== "–"))).toEqual(exitCodes);
   });
 });
+
+describe("commands off a terminal", () => {
+  const to = ["--secret-file", "off.secret"];
+  const asking = ["oauth-clients revoke", "keys revoke", "keys rotate", "profiles remove", "sandbox reset", "apply"];
+
+  it("need --yes, except the rotations that prove the new credential first", async () => {
+    const home = homeOfTest({ INTEG_PROFILE: "sandbox" });
+    const create = ["oauth-clients", "create", "--service-account", "sa_us_automation", "--scope", "entity:read"];
+    const { stdout } = await home.integ([...create, "--secret-file", "a", "--json"]);
+    const { id } = JSON.parse(stdout) as { id: string };
+    const address = ["--region", "us", "--base-url", "https://api.example.com", "--no-verify"];
+    await home.integ(["profiles", "add", "p", ...address, "--api-key-stdin"], { input: "key\n" });
+    await home.integ(["policy", "init", "--offline"]);
+    const text = readFileSync(home.path("integ.yaml"), "utf8");
+    writeFileSync(home.path("integ.yaml"), text.replace(/oauth_clients:[^]*/, newItem));
+    const words = [[id], ["ak_us_idle"], ["ak_us_ingest", ...to], ["p"], [], []];
+    for (const [index, name] of asking.entries()) {
+      const ended = await home.integ([...name.split(" "), ...words[index]!]);
+      expect([ended.code, ended.stderr], name).toEqual([2, expect.stringContaining("Add --yes to confirm.")]);
+      expect(scripting).toContain(`\`${name}\``);
+    }
+    for (const rotation of ["oauth-clients rotate", "keys rotate --by-replacement"]) {
+      const [noun = "", verb = "", ...flags] = rotation.split(" ");
+      const subject = noun === "keys" ? "ak_us_ingest" : id;
+      const ended = await home.integ([noun, verb, subject, ...flags, "--secret-file", `${noun}.secret`]);
+      expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining("is revoked.")]);
+      expect(scripting).toContain(`\`${rotation}\``);
+    }
+  });
+});
+
+const newItem = `oauth_clients:
+  new:
+    service_account: sa_us_automation
+    scopes: [entity:read]
+    secret: { file: new.secret }
+`;
 
 describe("SECURITY.md", () => {
   it("names every file that is kept", async () => {

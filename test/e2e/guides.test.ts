@@ -75,6 +75,7 @@ async function newHome(page: string): Promise<Home> {
     API_KEY: eu.access_key_secret,
     SERVICE_ACCOUNT: eu.service_account_id,
     CLIENT_ID: "cid",
+    API_KEY_ID: eu.access_key_id,
     CLIENT_SECRET: "unused",
   });
   homes.push(at);

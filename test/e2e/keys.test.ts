@@ -103,6 +103,13 @@ describe("keys list and revoke", () => {
     // integ reads the service's clock in whole seconds, so it may notice the end two seconds late.
     await expect.poll(() => idsOf("expired"), { timeout: 10_000, interval: 300 }).toContain(id);
     expect(await idsOf("active")).not.toContain(id);
+    const shown = (format: string) =>
+      at.integ(["keys", "list", "--name", "short*", "--fields", "id,status", "-o", format]);
+    const words = { table: "expired", json: "active", csv: "active", yaml: "active", markdown: "active" };
+    for (const [format, word] of Object.entries(words)) expect((await shown(format)).stdout, format).toContain(word);
+    const { stdout: help } = await at.integ(["help", "keys", "list"]);
+    expect(help).toContain("integ keys list --status active --json | jq -r '.data[].id'");
+    expect(help.replaceAll(/\s+/g, " ")).toContain("Only a table, and --status, call an active key");
   });
 
   it("revoke asks, revokes the key, can be repeated, and is in the journal", async () => {

@@ -128,7 +128,10 @@ it("a run never replaces its own credential with one that it creates", async () 
   const ended = await apply("-p", "prod");
   expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action: "create", result: "left" })]);
   expect(ended.stderr).toContain("Name another destination for a in the policy file.");
-  expect((await integ("plan", "--exit-code", "-p", "prod")).code).toBe(10);
+  const plan = await integ("plan", "--exit-code", "-p", "prod");
+  expect([plan.code, plan.stdout]).toEqual([0, expect.stringContaining("Plan: 1 to decide, 0 unchanged.")]);
+  const dry = await integ("apply", "--dry-run", "-p", "prod");
+  expect([dry.code, dry.stderr]).toEqual([0, expect.stringContaining("Nothing would be changed.")]);
 });
 
 it("what a command's check prints is replaced only if integ delivered it", async () => {

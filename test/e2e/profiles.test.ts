@@ -56,6 +56,15 @@ describe("profiles", () => {
     const more = ["--organization-id", organization_id, "--access-token-endpoint", endpoint];
     const words = ["--region", "us", "--base-url", service.us.base_url, "--api-key-stdin", ...more];
     expect((await at.integ(["profiles", "add", "prod", ...words], { input: key })).code).toBe(0);
+    await at.integ(["profiles", "edit", "prod", "--api-key-id", ""]);
+    const missing = (await at.integ(["doctor", "--json"])).stdout;
+    expect((JSON.parse(missing) as { data: Record<string, string>[] }).data).toContainEqual({
+      check: "key id",
+      status: "warning",
+      message: expect.stringMatching(/^not known: integ cannot rotate the profile's own key/),
+      hint: "Set it with integ profiles edit prod --api-key-id <id>.",
+      next: "integ help profiles edit",
+    });
     const edited = await at.integ(["profiles", "edit", "prod", "--api-key-id", "ak_nobody"]);
     expect(edited.stdout).toMatch(/^key id +ak_nobody$/m);
     const { data } = JSON.parse((await at.integ(["doctor", "--json"])).stdout) as { data: Record<string, string>[] };

@@ -134,6 +134,12 @@ describe("oauth-clients rotate", () => {
     );
     expect(waiting.stderr).toMatch(note);
     expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "waiting" });
+    const doctor = (await integHere(at, ["doctor", "--json"])).stdout;
+    const row = (JSON.parse(doctor) as { data: Record<string, string>[] }).data.find(
+      ({ check }) => check === "unfinished changes",
+    );
+    const waits = `1 rotation waits (the old client can be revoked at ${due_at})`;
+    expect([row?.status, row?.message]).toEqual(["ok", waits]);
     const left = await integHere(at, ["journal", "recover", "--json"]);
     expect([left.code, JSON.parse(left.stdout).data]).toMatchObject([0, [{ state: "waiting", due_at }]]);
     expect(left.stderr).toMatch(note);

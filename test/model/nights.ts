@@ -10,14 +10,13 @@ import { applyItem, type ItemOutcome } from "../../src/commands/policy/apply-ite
 import { claimOptions, optionsFor, refusingDestination } from "../../src/commands/journal/remembered-destination.ts";
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { entriesOf } from "../../src/commands/policy/observe.ts";
-import { runnable } from "../../src/commands/policy/apply-plan.ts";
 import { accountOf, mayReplace, mayRevokeUnproven, workbenchOf } from "../../src/commands/running/change.ts";
 import type { Context } from "../../src/context.ts";
 import type { Failure } from "../../src/errors.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { deliveries, holdersOf, placeIn, placeOf } from "../../src/policy/holders.ts";
 import type { Observed, SeenCredential } from "../../src/policy/observed.ts";
-import { planPolicy } from "../../src/policy/plan.ts";
+import { planPolicy, runnable } from "../../src/policy/plan.ts";
 import type { ItemDestination, Policy, PolicyItem } from "../../src/policy/policy.ts";
 import { ClientInventory, isOf, itemKey, type WorkScope, worksByName } from "../../src/policy/works.ts";
 import { type DestinationOption, isLocal, type SingleRecord } from "../../src/secrets/destination.ts";

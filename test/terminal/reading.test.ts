@@ -72,8 +72,7 @@ it("doctor without a usable profile is a table at 80 columns", async () => {
 
 it("sandbox status at 40 columns wraps all but values and commands", async () => {
   const shown = await outputOf(["sandbox", "status"], {}, 40);
-  for (const line of shown.split(/\r?\n/))
-    if (line.length > 40) expect(line).toMatch(/^ +((us|eu) {2})?\S+$|^ {2}integ /);
+  for (const line of shown.split(/\r?\n/)) if (line.length > 40) expect(line).toMatch(/^\S{41,}$|^ {2}integ /);
 });
 
 describe("a time", () => {

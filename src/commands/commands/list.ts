@@ -165,7 +165,7 @@ const when: Readonly<Record<FailureKind, string>> = {
   outcome_unknown: "A change may or may not have happened; the journal keeps it",
   pending: "Accepted and not complete, or a new credential is not proven",
   secret_lost: "The resource exists and its one-time secret is lost",
-  findings: "A check ran and found something wrong; warnings alone are 0",
+  findings: "A check found something wrong, apply left an item to a person, or plan --exit-code has changes",
   unreachable:
     "Nothing was sent, or a read got no usable response: host name, connection, TLS, proxy, timeout, invalid response",
   undelivered: "The change happened, but its secret could not be delivered; it is kept for integ journal claim",

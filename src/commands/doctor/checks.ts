@@ -1,7 +1,7 @@
 // Checks of `integ doctor` that send the service no request and read no secret.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
-import { needsAttention, type MoveMark, movedWords } from "../../journal/entry.ts";
+import { dueAt, type Entry, type MoveMark, movedWords, needsAttention, nounOf } from "../../journal/entry.ts";
 import { commandForCredential, credentialPlace, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
@@ -90,7 +90,9 @@ async function checkCredentialStore({ context, profile }: Subject): Promise<Diag
 async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const journal = await context.journal();
   const findings = await journal.verify();
-  const unsettled = (await journal.unsettled()).filter((entry) => needsAttention(entry, context.clock.now()));
+  const all = await journal.unsettled();
+  const unsettled = all.filter((entry) => needsAttention(entry, context.clock.now()));
+  const waiting = waitingWords(context, all);
   const [first] = unsettled;
   const { moved } = await journal.condition();
   const hidden = await hiddenEntries(context, journal.path);
@@ -101,16 +103,28 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
       ? [ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)]
       : (["problem", "warning"] as const).flatMap((severity) => findingsOf(findings, severity))),
     first === undefined
-      ? ok("unfinished changes", "none")
+      ? ok("unfinished changes", waiting || "none")
       : {
           check: "unfinished changes",
           status: "warning",
-          message: `${unsettled.length} unfinished: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}`,
+          message: `${unsettled.length} unfinished: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}${waiting && `; ${waiting}`}`,
           ...fieldsOfStep(
             unsettled.length === 1 ? await localStep(context, first) : { nextCommand: shell`integ journal list` },
           ),
         },
   ];
+}
+
+/** @returns such as `1 rotation waits (the old client is revoked in 11 hours)`; empty if no overlap runs */
+function waitingWords({ clock, output }: Context, entries: readonly Entry[]): string {
+  const waiting = entries
+    .filter((entry) => entry.state === "waiting" && !needsAttention(entry, clock.now()))
+    .sort((a, b) => (dueAt(a)! < dueAt(b)! ? -1 : 1));
+  const [first] = waiting;
+  if (first === undefined) return "";
+  const which = waiting.length === 1 ? "the" : "the first";
+  const waits = waiting.length === 1 ? "1 rotation waits" : `${waiting.length} rotations wait`;
+  return `${waits} (${which} old ${nounOf(first)} can be revoked ${output.when(dueAt(first)!)})`;
 }
 
 function movedFinding(moved: MoveMark): Diagnosis {

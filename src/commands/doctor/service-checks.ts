@@ -9,6 +9,8 @@ import { type ActiveProfile, commandForCredential } from "../../profiles/profile
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { type Check, type Diagnosis, ok, type Subject, fieldsOfStep } from "./diagnosis.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
+import { ownershipIn } from "../keys/own-key.ts";
+import { serviceNow } from "../running/read.ts";
 import { entriesOfProfile } from "../running/change.ts";
 import { type Advice, type NextCommand, type NextStep, shell, settingOf } from "../../next-step.ts";
 
@@ -202,13 +204,24 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   }
   const attempt = await (await subject.service()).accessKeys.list();
   if (attempt.kind === "refused" && attempt.status !== 429) return [legacyRefusal(profile, attempt.status)];
-  const { rows } = (await assertAnswered(subject, "list access keys", attempt)).value;
+  const { value } = await assertAnswered(subject, "list access keys", attempt);
+  const { rows } = value;
   const { keyId, name } = profile;
+  const stored = (await subject.context.profiles.store()).get(name);
   if (keyId !== undefined && !rows.some(({ value }) => readAccessKey(value).id === keyId)) {
     const message = `the profile's key id ${keyId} is not the id of a key of the organization`;
     return [{ check, status: "warning", message, ...fieldsOfStep(settingOf(name, "--api-key-id")) }];
   }
-  return [ok(check, "bearer token and organization id accepted")];
+  const accepted = ok(check, "bearer token and organization id accepted");
+  if (keyId !== undefined || stored?.credential?.kind !== "api_key") return [accepted];
+  const ownership = ownershipIn({ rows: value, now: serviceNow(subject.context, await subject.service()) });
+  const own = rows.map((row) => readAccessKey(row.value).id).find((id) => id !== undefined && ownership(id) === "own");
+  const message = "not known: integ cannot rotate the profile's own key, and rotates similar ones only with --yes";
+  const step = own !== undefined && { nextCommand: shell`integ profiles edit ${name} --api-key-id ${own}` };
+  return [
+    accepted,
+    { check: "key id", status: "warning", message, ...fieldsOfStep(step || settingOf(name, "--api-key-id")) },
+  ];
 }
 
 async function isLegacySetUp({ context, profile }: Subject): Promise<boolean> {

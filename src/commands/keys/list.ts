@@ -15,12 +15,12 @@ export const command = defineVerb({
     { line: "integ keys list", does: "every access key that the API shows" },
     { line: "integ keys list --status active --name 'nightly-*'", does: "active keys of some names" },
     {
-      line: "integ keys list --json | jq -r '.data[] | select(.status == \"active\") | .id'",
-      does: "active keys, for a script",
+      line: "integ keys list --status active --json | jq -r '.data[].id'",
+      does: "keys that are active and not expired, for a script",
     },
     { line: "integ keys list --fields id,name,expiresAt", does: "these fields, in this order" },
   ],
-  more: "The API document does not show the format of the list: integ accepts an array or an object that contains one, and prints the rows unchanged.",
+  more: "The API document does not show the format of the list: integ accepts an array or an object that contains one, and prints the rows unchanged. Only a table, and --status, call an active key whose expiresAt has passed expired: in the other formats it is active, as the API says.",
   async run(context, { options: { status, name } }) {
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());

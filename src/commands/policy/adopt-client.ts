@@ -20,7 +20,7 @@ export const command = defineVerb({
   asks: askClient("Which client?"),
   async run(given, { args: [typed], options }) {
     const { policy } = await loadPolicy(given, options.file);
-    const item = namedItem(policy, "oauth_client", options.name);
+    const item = namedItem(given, policy, "oauth_client", options.name);
     const context = actingFor(given, policy);
     const bench = await workbenchOf(context);
     const { value: client } = await readClient(context, bench.account.service, typed);

@@ -22,7 +22,7 @@ export const command = defineVerb({
     const context = actingFor(given, policy);
     const bench = await workbenchOf(context);
     const { key } = await findKey(context, bench.account.service, typed);
-    const item = namedItem(policy, "access_key", options.name ?? key.name ?? "");
+    const item = namedItem(given, policy, "access_key", options.name ?? key.name ?? "");
     const { id, status, name: called, keyType: type, scopes, expiresAt } = key;
     await adoptAsItem(context, {
       bench,

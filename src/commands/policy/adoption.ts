@@ -17,8 +17,11 @@ export interface Adoption {
   readonly credential: Adoptable;
 }
 
-export function namedItem({ id: policy }: Policy, kind: ItemKind, name: string): ItemRef {
-  if (itemName.test(name)) return { policy, kind, name };
+export function namedItem({ output }: Context, { id: policy, items }: Policy, kind: ItemKind, name: string): ItemRef {
+  const item = { policy, kind, name };
+  if (itemName.test(name) && !items.some((one) => itemKey(one) === itemKey(item)))
+    output.warn(`The policy file has no item ${name}: until you add it, the ${nounOf(kind)} is in no item.`);
+  if (itemName.test(name)) return item;
   throw invalidValue("--name", name, {
     meaning:
       "Allowed: letters, digits, dots, underscores and hyphens, at most 100 characters, a letter or digit first.",

@@ -1,7 +1,7 @@
 // Applies a plan in stages: adoptions, then unfinished changes and ends of overlaps, which free slots, then creations
 // and rotations.
 import type { Decision } from "../../policy/decide.ts";
-import type { Plan, PlannedItem } from "../../policy/plan.ts";
+import { type Plan, type PlannedItem, runnable } from "../../policy/plan.ts";
 import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";
 
 export interface AppliedItem {
@@ -13,12 +13,6 @@ export interface AppliedItem {
 export interface RunOptions {
   readonly parallel: number;
   readonly watch: (event: "begin" | "end", planned: PlannedItem, outcome?: ItemOutcome) => void;
-}
-
-export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
-  return items.filter(
-    ({ decision: { step, hold }, postponed }) => step.do !== "nothing" && hold === undefined && postponed === undefined,
-  );
 }
 
 export async function applyPlan(plan: Plan, options: ApplyOptions, run: RunOptions): Promise<AppliedItem[]> {

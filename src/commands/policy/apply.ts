@@ -7,7 +7,7 @@ import { Failure, invalidValue } from "../../errors.ts";
 import { isSettled } from "../../journal/entry.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
 import type { Observed } from "../../policy/observed.ts";
-import type { Plan, PlanRow } from "../../policy/plan.ts";
+import { type Plan, planPolicy, type PlanRow, runnable } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { parseDuration } from "../options/global.ts";
 import { actingAs, warnOfDamage, workbenchOf } from "../running/change.ts";
@@ -16,7 +16,7 @@ import type { ItemOutcome } from "./apply-item.ts";
 import { actingFor, assertNames, planOptions } from "./acting.ts";
 import type { LiveTable } from "../../output/live-view.ts";
 import { appliedColumns, appliedFields, confirmPlan, conclude, printApplied, reportOutcomes } from "./applied.ts";
-import { applyPlan, runnable } from "./apply-plan.ts";
+import { applyPlan } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
 import { assertSlots, reportPlanNotes } from "./rows.ts";
@@ -71,7 +71,6 @@ export const command = defineVerb({
     const { observed, entries } = await observe(context, { policy, account: bench.account });
     if (document !== undefined)
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
-    const { planPolicy } = await import("../../policy/plan.ts");
     const choice = planOptions({ only, retry, redeliver, finish, includeOwn, adopt });
     // A saved plan is applied as of its time: an action that became due later needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
@@ -174,7 +173,7 @@ function assertTerminal({ output, settings }: Context): void {
 
 function assertInOverlap({ items }: Plan, finish: readonly string[]): void {
   const other = finish.find(
-    (name) => items.find(({ decision }) => decision.item.name === name)?.decision.action !== "revoke_old",
+    (name) => items.find(({ decision }) => decision.item.name === name)?.decision.state !== "waiting",
   );
   if (other === undefined) return;
   throw new Failure("usage", `--finish: no overlap of ${other} runs.`, {

@@ -1,7 +1,7 @@
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { shortDuration } from "../../policy/decide.ts";
-import type { Plan, PlannedItem } from "../../policy/plan.ts";
+import { type Plan, type PlannedItem, runnable } from "../../policy/plan.ts";
 import {
   clientCreationSteps,
   clientRotationSteps,
@@ -12,7 +12,6 @@ import {
 import { deliverySteps, type DryStep, showSteps } from "../running/dry-run.ts";
 import { adoptionStep } from "./adoption.ts";
 import { clientRequest, clientRotation, keyCreation, keyReplacement } from "./apply-item.ts";
-import { runnable } from "./apply-plan.ts";
 import { destinationOptions } from "./destinations.ts";
 
 export async function showPlan(

@@ -13,6 +13,7 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     holder,
     mayBeOwnOf: profile,
     entry = "",
+    old = "",
   } = decision;
   switch (hold) {
     case "stalled":
@@ -33,6 +34,9 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     }
     case "astray":
       return { nextCommand: shell`integ apply ${fileWords(file)} --redeliver ${name}` };
+    // Only keys are rotated in place.
+    case "lost":
+      return { hint: `Revoke the old key if no program uses it any more: ${shell`integ keys revoke ${old}`}` };
     case "untrusted":
       return { nextCommand: shell`integ journal trust ${entry}` };
     case "uncertain":
@@ -95,7 +99,7 @@ export function adoptionCommands(
   return candidates.map(({ id }) => adoptionCommand({ kind, name }, id, file));
 }
 
-export function adoptionCommand({ kind, name }: Pick<ItemRef, "kind" | "name">, id: string, file: string): NextCommand {
+function adoptionCommand({ kind, name }: Pick<ItemRef, "kind" | "name">, id: string, file: string): NextCommand {
   const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
   return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${name}`;
 }

@@ -10,7 +10,6 @@ import type { Journal } from "../../journal/journal.ts";
 import { baseNameOf, itemOf, newPolicyId, worksIn } from "../../policy/works.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { read, serviceNow } from "../running/read.ts";
-import { adoptionCommand } from "./held.ts";
 import { KnownDestinations } from "./known-destination.ts";
 import { addPolicyFile, assertNamed, fileWords } from "./policy-file.ts";
 import { assertFolder } from "./text-file.ts";
@@ -32,7 +31,7 @@ export const command = defineVerb({
     if (!options.dryRun) assertFree(path, options.file);
     const facts = await factsOf(context, dirname(path));
     const id = newPolicyId();
-    const { draftPolicy, namesFor } = await import("../../policy/draft.ts");
+    const { draftPolicy } = await import("../../policy/draft.ts");
     const profile = (await context.profiles.active()).name;
     const validated = await validator(context, path);
     const items = [...knownClients(facts), ...(options.offline ? [] : await listedKeys(context, facts))].filter(
@@ -55,21 +54,13 @@ export const command = defineVerb({
     context.output.note(
       `${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. No change was sent.`,
     );
-    const names = namesFor(items);
     const policies = [...new Set(facts.others.values())];
     if (policies.length > 0)
       context.output.note(
         `${facts.others.size === 1 ? "1 client or key is" : `${facts.others.size} clients and keys are`} left out: they belong to ${policies.length === 1 ? "policy" : "policies"} ${policies.join(", ")}.`,
       );
-    const ambiguous = items.filter(({ kind, baseName, id: own }) =>
-      items.some((other) => other.kind === kind && other.baseName === baseName && other.id !== own),
-    );
-    const commands = ambiguous.map((item) =>
-      adoptionCommand({ kind: item.kind, name: names.get(item)! }, item.id, options.file),
-    );
-    if (ambiguous.length > 0) context.output.note(["Adopt those of the same name one by one:", ...commands].join("\n"));
-    if (items.length > ambiguous.length) context.output.next(shell`integ adopt --all ${fileWords(options.file)}`);
-    else if (ambiguous.length === 0) context.output.next(shell`integ plan ${fileWords(options.file)}`);
+    const words = fileWords(options.file);
+    context.output.next(items.length > 0 ? shell`integ adopt --all ${words}` : shell`integ plan ${words}`);
   },
 });
 

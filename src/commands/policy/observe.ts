@@ -6,7 +6,7 @@ import type { Account } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { deliveries, type Holder, holdersOf, placeOf } from "../../policy/holders.ts";
+import { deliveries, type Holder, holdersOf, lostPlaces, placeOf } from "../../policy/holders.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { ClientInventory, isOf, itemKey, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
@@ -56,7 +56,8 @@ export async function observe(
   const { vanished, elsewhere } = await unusablePlaces(context, live, journal.isShared);
   const untrusted = await journal.untrusted(entriesOf(policy, works));
   const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
-  return { entries, observed: { ...observed, vanished, elsewhere, untrusted } };
+  const lost = lostPlaces(entries, { scope, works });
+  return { entries, observed: { ...observed, vanished, elsewhere, untrusted, lost } };
 }
 
 export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {

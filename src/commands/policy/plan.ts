@@ -23,14 +23,14 @@ export const command = defineVerb({
   configure: (command) =>
     addPolicyFile(command)
       .option("--only <name...>", "Plan only these items; repeatable")
-      .option("--exit-code", "Exit with 10 if the plan has changes")
+      .option("--exit-code", "Exit with 10 if apply would change something now")
       .option("--out <path>", "Write the plan to a file, for integ apply <path>"),
   examples: [
     { line: "integ plan", does: "show what integ apply would do; change nothing" },
     { line: "integ plan --out plan.json; integ apply plan.json", does: "apply exactly the reviewed plan" },
     { line: "integ plan --only reporting --json | jq -r '.data[].action'", does: "one item, for a script" },
   ],
-  more: "Commands and destinations are shown in full: read them before you apply someone else's file. With --exit-code, exit 10 if the plan has changes.",
+  more: "Commands and destinations are shown in full: read them before you apply someone else's file. Exit 0; with --exit-code 10 if apply would change something now, not for items that a person must decide about.",
   neverAsks: true,
   async run(given, { options }) {
     const { policy, file } = await loadPolicy(given, options.file);
@@ -41,7 +41,7 @@ export const command = defineVerb({
     const account = await accountOf(context);
     await warnOfDamage(context);
     const { observed } = await observe(context, { policy, account });
-    const [{ hasDueAction, planPolicy }, { planDocument }] = await Promise.all([
+    const [{ planPolicy, runnable }, { planDocument }] = await Promise.all([
       import("../../policy/plan.ts"),
       import("../../policy/digest.ts"),
     ]);
@@ -58,9 +58,9 @@ export const command = defineVerb({
     await summarizePlan(context, document.data);
     reportPlanNotes(context, plan, { file, profile: policy.profile, isPage });
     assertSlots(plan);
-    if (!hasDueAction(plan)) return;
     await reportDue(context, { plan, profile, policy, source: applyArgumentsOf(options.out, file), file });
-    if (options.exitCode) throw new Failure("findings", "The plan has pending changes.", { isReported: true });
+    if (options.exitCode && runnable(plan).length > 0)
+      throw new Failure("findings", "The plan has pending changes.", { isReported: true });
   },
 });
 

@@ -52,9 +52,9 @@ export function reportPlanNotes(
   if (unmanaged.length === 0) return;
   const command = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
   const next = stepAs(settings.profile ?? profile, command);
+  const words = `Add an item to ${file} and adopt, or revoke, each client and key in no item, for example: ${next}`;
   // The page already lists the unmanaged credentials.
-  if (isPage) output.note(`Adopt or revoke each client and key in no item, for example: ${next}`);
-  else output.note(`${unmanagedWords(unmanaged)}. Next: ${next}`);
+  output.note(isPage ? words : `${unmanagedWords(unmanaged)}. ${words}`);
 }
 
 function adoption(

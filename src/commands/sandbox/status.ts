@@ -33,16 +33,25 @@ export const command = defineVerb({
     const { format, fields } = context.output;
     if (format !== "table" || fields !== undefined) return context.output.document(description, { isRead: true });
     const { us, eu } = description;
-    const rows = labels.map(([label, key]) => `  ${label}\n    us  ${us[key]}\n    eu  ${eu[key]}\n`).join("");
-    const text = "This machine's sandbox: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.";
-    await context.output.page(() => [{ margin: 0, text }]);
-    await context.output.text(`
-${rows}  cohorts
+    const first = "This machine's sandbox: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.";
+    await context.output.page(({ width }) => {
+      const rows = labels.map(
+        ([label, key]) => `  ${label}\n${valueLine("us", us[key], width)}\n${valueLine("eu", eu[key], width)}\n`,
+      );
+      const text = `
+${rows.join("")}  cohorts
     us  ${us.cohort_ids.join("\n        ")}
 
 Try:
   integ oauth-clients create --profile sandbox --service-account ${us.service_account_id} --scope entity:read
-  integ cohorts members ${us.cohort_ids[0] ?? ""} --profile sandbox
-`);
+  integ cohorts members ${us.cohort_ids[0] ?? ""} --profile sandbox`;
+      return [first, ...text.split("\n")].map((line, at) => ({ margin: 0, text: line, isWhole: at > 0 }));
+    });
   },
 });
+
+/** A value that does not fit beside its region is whole on the next line. */
+function valueLine(region: string, value: string, width = Number.POSITIVE_INFINITY): string {
+  const beside = `    ${region}  ${value}`;
+  return beside.length <= width ? beside : `    ${region}\n${value.length + 6 <= width ? "      " : ""}${value}`;
+}

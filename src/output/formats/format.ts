@@ -104,6 +104,7 @@ export interface ListTarget {
   readonly rowsBefore?: number;
   /** Receipts before the list in the same document. */
   readonly receiptsBefore?: number;
+  /** Says the same text once in a run. */
   readonly note: (text: string) => void;
   readonly reportMissing: (what: string) => void;
 }

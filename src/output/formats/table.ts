@@ -39,6 +39,7 @@ class TableList implements PageWriter {
   #measure = asciiWidth;
   #paint: ChalkInstance | undefined;
   #hasBlocks = false;
+  #hidden: string | undefined;
 
   readonly #view: ListView;
   readonly #target: ListTarget;
@@ -128,9 +129,7 @@ class TableList implements PageWriter {
     });
     if (hidden.length > 0) {
       const choice = [flags.fields, [columns[0]!.field.name, ...hidden.map(({ name }) => name)].join(",")].join(" ");
-      target.note(
-        `Hidden columns: ${hidden.map(({ words }) => words).join(", ")}. To see them: ${visibleText(choice)}`,
-      );
+      this.#hidden = `Hidden columns: ${hidden.map(({ words }) => words).join(", ")}. To see them: ${visibleText(choice)}`;
     }
     return layout.kind === "blocks" ? "" : this.#line(headings, { layout, isHeading: true });
   }
@@ -151,12 +150,14 @@ class TableList implements PageWriter {
     return this.#line(cells, { layout, isHeading: false }) + this.#rest(cells, layout.below);
   }
 
-  /** Prints the columns that the layout moves below the row, uncut and with their names. */
+  /** Prints the columns that the layout moves below the row, with their names; it cuts only names that people chose. */
   #rest(cells: readonly string[], below: readonly number[]): string {
     const nonempty = below.filter((index) => cells[index] !== "-");
     if (nonempty.length === 0) return "";
     const named = nonempty.map((index) => {
-      const [heading, cell] = [this.#columns[index]?.heading, visibleText(cells[index] ?? "")];
+      const { heading, path } = this.#columns[index]!;
+      const text = visibleText(cells[index] ?? "");
+      const cell = isName(path) ? this.#measure.fit(text, this.#target.width - gap - heading.length - 1) : text;
       return `${heading === "expires" && cell.endsWith(" ago") ? "expired" : heading} ${cell}`;
     });
     const { width } = this.#target;
@@ -210,15 +211,18 @@ class TableList implements PageWriter {
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
     let text = this.#hasBlocks ? "\n" : "";
     this.#hasBlocks = true;
-    for (const [index, cell] of cells.slice(0, this.#columns.length).entries()) {
+    for (const [index, whole] of cells.slice(0, this.#columns.length).entries()) {
       const heading = headings[index] ?? "";
+      const { kind, path } = this.#columns[index]!;
+      const isCut = kind === undefined && isName(path);
+      const cell = isCut ? this.#measure.fit(whole, Math.max(narrowest, this.#target.width - indent)) : whole;
       if (cell === "-") continue;
       const label = this.#painted(heading, { index, isHeading: true });
       const value = this.#painted(cell, { index, isHeading: false });
       const fits = indent + this.#measure.of(cell) <= this.#target.width;
       const lines = fits
         ? " ".repeat(indent - this.#measure.of(heading)) + value
-        : `\n${this.#columns[index]?.kind === "id" ? this.#lineBelow(value, cell) : isolated(wrapped(cell, { width: this.#target.width, margin: "  " }))}`;
+        : `\n${kind === "id" ? this.#lineBelow(value, cell) : isolated(wrapped(cell, { width: this.#target.width, margin: "  " }))}`;
       text += `${label}${lines}\n`;
     }
     return text;
@@ -238,6 +242,7 @@ class TableList implements PageWriter {
 
   async end(): Promise<void> {
     if (this.#layout === undefined && !this.#target.isTerminal) await this.#target.sink.write(await this.#begin([]));
+    if (this.#hidden !== undefined) this.#target.note(this.#hidden);
     this.#chosen.reportMissing(this.#view.singular, this.#target.reportMissing);
   }
 }
@@ -255,6 +260,11 @@ function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]
     const otherwise = isNeeded ? "block" : isDetail && !isMovable ? "away" : "below";
     return { width, least: isWhole(kind) || kind === "time" ? width : least, otherwise };
   });
+}
+
+/** True for a name that a person chose, which may be long; an id identifies its row. */
+function isName(path: string): boolean {
+  return /(?:^|_)name$/.test(path);
 }
 
 /** True for kinds that are never cut: users copy ids, and words may begin alike. */

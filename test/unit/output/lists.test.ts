@@ -334,6 +334,33 @@ describe("table", () => {
     );
   });
 
+  it.each([
+    [60, /^ID +STATUS\nk0+ +active\n {2}name n{52}…\n$/],
+    [30, /^ID\n.*\nNAME +n{21}…\nSTATUS +active\n$/],
+  ])("cuts a long name that has no column at %i columns", async (columns, form) => {
+    const { output, stdout } = stage({ tty: true, columns });
+    const fields = ["id", "name", "status"].map((path) => ({ path, heading: path }));
+    const row = { id: "k".padEnd(40, "0"), name: "n".repeat(100), status: "active" };
+    await output.list({ columns: fields, singular: "row", plural: "rows" }).whole([row]);
+    expect(stdout.text).toMatch(form);
+  });
+
+  it("names hidden columns once in a run, after the table", async () => {
+    const { output, stderr } = stage({ tty: true, columns: 120 });
+    const columns = ["id", "status"].map((path) => ({ path, heading: path }));
+    const page = pageOf(["a", "b"].map((id) => JSON.stringify({ id, status: "active" })));
+    for (const before of [
+      "",
+      "Note: Hidden columns: status (active in every row). To see them: --fields id,status\n",
+    ]) {
+      const list = output.list({ columns, singular: "row", plural: "rows", isWhole: true });
+      await list.page(page);
+      expect(stderr.text).toBe(before);
+      await list.end({ nextPageToken: null, hasMore: false });
+    }
+    expect(stderr.text.match(/Hidden/g)).toHaveLength(1);
+  });
+
   it("reports an empty list in words, and prints only its heading on a pipe", async () => {
     expect(await printed({ tty: true, pages: [] })).toMatchObject({ out: "", err: "Note: No entities.\n" });
     expect(await printed({ pages: [] })).toMatchObject({

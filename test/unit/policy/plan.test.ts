@@ -3,9 +3,9 @@ import type { SingleDestination } from "../../../src/journal/entry-destination.t
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { stepForHeld } from "../../../src/commands/policy/held.ts";
 import { shortDuration } from "../../../src/policy/decide.ts";
-import { deliveries, holdersOf, placeOf } from "../../../src/policy/holders.ts";
+import { deliveries, holdersOf, lostPlaces, placeOf } from "../../../src/policy/holders.ts";
 import type { Observed, SeenCredential } from "../../../src/policy/observed.ts";
-import { hasDueAction, planPolicy, type Plan, type PlanOptions } from "../../../src/policy/plan.ts";
+import { planPolicy, type Plan, type PlanOptions, runnable } from "../../../src/policy/plan.ts";
 import type {
   ClientItem,
   ItemDestination,
@@ -114,6 +114,7 @@ const observed = ({
   vanished: new Set(missing),
   elsewhere: new Set(elsewhere),
   untrusted: new Set(untrusted),
+  lost: lostPlaces(entries, { scope, works: worksByName(entries, scope) }),
   holders: holdersOf(entries, {
     scope,
     works: worksByName(entries, scope),
@@ -147,7 +148,7 @@ describe("twenty items whose destinations hold secrets of clients without an ite
       expect(row).toMatchObject({ action: "adopt", state: "active", resource_id: `oac_${nth}`, slots_after: 20 });
       expect([decision.hold, row.reason]).toEqual(["not_adopted", expect.stringContaining(`oac_${nth}`)]);
     }
-    expect(hasDueAction(found)).toBe(true);
+    expect(runnable(found)).toEqual([]);
   });
 });
 
@@ -362,6 +363,19 @@ describe("one item", () => {
     const waiting = rotation("a", { id: "oc_2", old: "oc_1", state: "waiting", detail });
     return { entries: [created("a", "oc_1"), waiting], clients: [seen("oc_1", over), seen("oc_2")] };
   };
+  const rotatedByHand = (until: number, to: SingleDestination): World => {
+    const of = { operation: "access_key.rotate", resource_id: "ak_2" } as const;
+    const detail = { mode: "replacement", old_key: "ak_1", overlap_ms: hour, overlap_until: at(until) } as const;
+    const waiting = created("k", "ak_2", "waiting", { ...of, detail });
+    const destination = { kind: "file", path: "/k", as: "raw" } as const;
+    const made = entry({ operation: "access_key.create", resource_id: "ak_2", parent: waiting.id, destination });
+    const byHand = entry({ ...of, detail: { mode: "in_place", key_id: "ak_2" }, destination: to });
+    return { entries: [waiting, made, byHand], keys: [seen("ak_1"), seen("ak_2")] };
+  };
+  const isLost = "ak_2 was rotated later, and its secret in /k no longer works";
+  const lostWords = `the overlap is over, but ak_1 is kept: ${isLost}`;
+  const early = `ak_1 is kept after the overlap: ${isLost}`;
+  const overWords = "the overlap is over, and ak_1 is revoked";
   const absent = "it does not exist yet";
   const young = "10 days old, at most 60 days";
   const kept = "oc_1 is revoked by the first run after the overlap, which ends in 60 minutes";
@@ -441,6 +455,34 @@ describe("one item", () => {
       const rotating = created("k", "ak_2", "waiting", { operation: "access_key.rotate", detail: until });
       const world = { entries: [rotating], keys: [seen("ak_1", { lastUsedAt }), seen("ak_2")] };
       return [`whose key was used ${lastUsedAt}`, key("k"), world, action, "waiting", reason] as const;
+    }),
+    ...(
+      [
+        ["into another place", now, { kind: "file", path: "/other", as: "raw" }, "revoke_old", "lost", lostWords],
+        ["into another place early", now + hour, { kind: "file", path: "/other", as: "raw" }, "wait", undefined, early],
+        ["into its place", now, { kind: "file", path: "/k", as: "raw" }, "revoke_old", undefined, overWords],
+      ] as const
+    ).map(([where, until, to, action, hold, reason]) => {
+      const world = rotatedByHand(until, to);
+      const { decision } = only(plan(policy([key("k")]), world));
+      const step = hold && { hint: "Revoke the old key if no program uses it any more: integ keys revoke ak_1" };
+      expect([decision.hold, hold && stepForHeld(decision, "f")]).toEqual([hold, step]);
+      return [`whose new key was rotated by hand ${where}`, key("k"), world, action, "waiting", reason] as const;
+    }),
+    ...(
+      [
+        ["revoked", () => [], "rotate", "the new one, oc_2, is revoked: the rotation ends, and oc_1 is kept"],
+        [
+          "replaced",
+          () => [rotation("a", { id: "oc_3", old: "oc_2", state: "done", isTyped: true })],
+          "revoke_old",
+          "the new one, oc_2, is revoked: oc_1 is revoked if oc_3, which followed, works and is in all its places",
+        ],
+      ] as const
+    ).map(([what, more, action, reason]) => {
+      const { entries = [] } = overlapping(now);
+      const world = { entries: [...entries, ...more()], clients: [seen("oc_1"), seen("oc_2", { status: "revoked" })] };
+      return [`whose new client someone ${what} during the overlap`, a, world, action, "waiting", reason] as const;
     }),
     [
       "whose old client someone revoked during the overlap",
@@ -673,10 +715,10 @@ describe("a run", () => {
     expect(plan(of, {}, { windowMs: Date.parse("2026-11-22T04:30:00Z") }).items[0]!.postponed).toBeUndefined();
   });
 
-  it("has work unless every row is none or wait", () => {
+  it("has work only for items that apply changes now", () => {
     const young = { entries: [created("a", "oc_1")], clients: [seen("oc_1"), seen("oc_7")] };
-    expect(hasDueAction(plan(policy([client("a")]), young))).toBe(false);
-    expect(hasDueAction(plan(policy([client("a"), client("b")]), young))).toBe(true);
+    expect(runnable(plan(policy([client("a")]), young))).toEqual([]);
+    expect(runnable(plan(policy([client("a"), client("b")]), young))).toHaveLength(1);
   });
 
   it("reports credentials without an item, unless they are ignored", () => {

@@ -165,7 +165,9 @@ it.each([
   const profile = "of-the-policy";
   const plan = planOf({ items: [], ...screen });
   reportPlanNotes({ output, settings: {} } as Context, plan, { file: "integ.yaml", profile, isPage: true });
-  expect(stderr.text.replaceAll(/\s+/g, " ")).toContain(`in no item, for example: integ ${step} -p ${profile} `);
+  expect(stderr.text.replaceAll(/\s+/g, " ")).toContain(
+    `Add an item to integ.yaml and adopt, or revoke, each client and key in no item, for example: integ ${step} -p ${profile} `,
+  );
 });
 
 async function shown(screen: Screen, columns: number, env: Record<string, string> = {}): Promise<string> {
