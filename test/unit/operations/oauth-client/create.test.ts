@@ -190,6 +190,13 @@ describe("a step that fails", () => {
     expect(world.account.live("client")).toHaveLength(1);
   });
 
+  it("on a full disk, the space reserved for a copy is free before the delivery is recorded", async () => {
+    const world = new AWorld({ destination: "file" });
+    await create(world);
+    expect(world.calls.indexOf("release kept")).toBeLessThan(world.calls.lastIndexOf("record"));
+    expect(world.calls).toContain("release kept");
+  });
+
   it.each(["secret_lost", "undelivered"] as const)(
     "an entry recorded as %s whose secret is at its destination: nothing is revoked",
     async (state) => {
