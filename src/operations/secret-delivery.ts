@@ -179,7 +179,7 @@ export async function settleDelivered(
   const settled = detail.differs === undefined ? "done" : "unusable";
   const state = hasNoId({ ...lease.entry, ...learned }) ? "unknown" : settled;
   const claimed = isClaimed ? { detail: { ...detail, secret_claimed: true } } : {};
-  // On a full disk, the space for a copy that was not needed has room for the record.
+  // On a full disk, the record needs the space that was reserved for an unneeded copy.
   if (evidence !== undefined) await releaseReserved(bench, lease.entry);
   const isRecorded = await recordOrWarn(bench, lease, { ...learned, ...claimed, state, last_error: null });
   if (isRecorded) await destroyCopy(bench, lease.entry, isClaimed ? { typed: "claim" } : evidence);

@@ -260,6 +260,7 @@ export class World {
       keyExchange: { kind: "endpoint", url: "https://api.example/exchange" },
       keyId: "ak_own",
       credential: async () => ({ kind: "api_key", key: "own" }),
+      legacy: async () => ({ kind: "access_token", token: "own" }),
     };
     const stores = here.profiles;
     return {

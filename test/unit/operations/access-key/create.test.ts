@@ -110,6 +110,7 @@ describe("a creation", () => {
       "keep",
       "record",
       "deliver",
+      "release kept",
       "record",
       "destroy",
       "release kept",
