@@ -46,7 +46,6 @@ export interface FailureDetails extends NextStep {
   readonly request?: string | undefined;
   /** Journal entry of the failed change. */
   readonly entry?: string;
-  readonly retryAfterSeconds?: number | undefined;
   /** True if no byte of the last request was sent, so the service has no trace of it. */
   readonly unsent?: boolean;
   /** True if the command has already reported the failure; only its exit code is needed. */
@@ -144,7 +143,7 @@ export function withReason(what: string, error: unknown): string {
 export function invalidValue(
   what: string,
   value: string | undefined,
-  { why, ...details }: FailureDetails & { readonly why?: string } = {},
+  { why, ...details }: FailureDetails & { readonly why?: string },
 ): Failure {
   const shown = value === undefined ? "" : ` "${value}"`;
   return new Failure("usage", `Invalid ${what}${shown}${why === undefined ? "" : `: ${why}`}.`, details);

@@ -104,7 +104,7 @@ export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
   /** Ids that the new key cannot have: those of replaced keys and of the caller's key. */
-  notIds: readonly (string | undefined)[] = [],
+  notIds: readonly (string | undefined)[],
 ): string | undefined {
   const keyType = request.keyType ?? "user_bound";
   const scopes = request.scopes ?? ["*"];

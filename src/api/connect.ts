@@ -38,7 +38,6 @@ export interface Service {
   readonly tokens: Tokens;
   /** How far the service's clock is ahead of this machine's, in ms; undefined before a response with a `Date`. */
   clockOffset(): number | undefined;
-  close(): void;
 }
 
 const anonymous: Authorization = {
@@ -88,7 +87,6 @@ export function connect(options: ConnectOptions): Service {
       compareIssuer: async () => (await tokens()).compareIssuer(),
     },
     clockOffset,
-    close: () => transport.close(),
   };
 }
 

@@ -70,7 +70,7 @@ export function creationBody({ service_account_id, scopes }: CreationRequest): s
 export function clientDifferences(
   client: Pick<OAuthClient, "id" | "service_account_id" | "scopes" | "status">,
   request: CreationRequest,
-  known: { readonly id?: string | null; readonly notIds?: readonly string[] } = {},
+  known: { readonly id?: string | null; readonly notIds?: readonly string[] },
 ): string | undefined {
   const requested = new Set(request.scopes);
   const shown = new Set(client.scopes);
@@ -115,31 +115,29 @@ export type CreationDecision =
   /** `active` without a secret: revoke the client, confirm that, and create a client under a new idempotency key. */
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
   /** Keep the idempotency key and inspect the client. */
-  | { readonly kind: "pending"; readonly client: OAuthClient; readonly text: string }
+  | { readonly kind: "pending"; readonly client: OAuthClient }
   /** `revoked`, `disabled`, `expired`, or an undocumented status without a secret: do not use the client. */
-  | { readonly kind: "unusable"; readonly client: OAuthClient; readonly text: string }
+  | { readonly kind: "unusable"; readonly client: OAuthClient }
   /** `409 idempotency_key_reuse`: the request differs from the stored one. */
-  | { readonly kind: "key_reuse"; readonly status: number }
+  | { readonly kind: "key_reuse" }
   /** Another 4xx: this attempt created nothing. */
-  | { readonly kind: "refused"; readonly status: number }
+  | { readonly kind: "refused" }
   /** `429`: wait; keep the idempotency key and the request. */
-  | { readonly kind: "wait"; readonly retryAfterSeconds: number | undefined }
+  | { readonly kind: "wait" }
   /** 5xx, timeout, cut or invalid response: keep the idempotency key and the request, and recover the receipt. */
-  | { readonly kind: "unknown"; readonly secret: Salvage | undefined; readonly retryAfterSeconds: number | undefined }
+  | { readonly kind: "unknown"; readonly secret: Salvage | undefined }
   | { readonly kind: "not_sent" };
 
 export function decideCreation(attempt: Attempt<OAuthClient>): CreationDecision {
   if (attempt.kind === "answered") return decideByClient(attempt.value, attempt.body.toString());
   if (attempt.kind === "refused") return decideByRefusal(attempt);
   if (attempt.kind === "not_sent") return { kind: "not_sent" };
-  return { kind: "unknown", secret: attempt.salvage, retryAfterSeconds: attempt.retryAfterSeconds };
+  return { kind: "unknown", secret: attempt.salvage };
 }
 
-function decideByRefusal(attempt: Extract<Attempt<unknown>, { kind: "refused" }>): CreationDecision {
-  const { status, problem, retryAfterSeconds } = attempt;
-  if (status === 429) return { kind: "wait", retryAfterSeconds };
-  if (status === 409 && problem.code === "idempotency_key_reuse") return { kind: "key_reuse", status };
-  return { kind: "refused", status };
+function decideByRefusal({ status, problem }: Extract<Attempt<unknown>, { kind: "refused" }>): CreationDecision {
+  if (status === 429) return { kind: "wait" };
+  return { kind: status === 409 && problem.code === "idempotency_key_reuse" ? "key_reuse" : "refused" };
 }
 
 const documented: ReadonlySet<string> = new Set(["active", "pending", "revoked", "disabled", "expired"]);
@@ -159,9 +157,9 @@ function decideByClient(client: OAuthClient, text: string): CreationDecision {
   }
   // The response breaks §2.3 or §3.1: this status allows no secret, or the client id is missing. Keep the secret, and
   // recover a valid receipt first.
-  if (hasSecret) return { kind: "unknown", secret: { secret, text }, retryAfterSeconds: undefined };
-  if (client.status === "active") return { kind: "unknown", secret: undefined, retryAfterSeconds: undefined };
-  return client.status === "pending" ? { kind: "pending", client, text } : { kind: "unusable", client, text };
+  if (hasSecret) return { kind: "unknown", secret: { secret, text } };
+  if (client.status === "active") return { kind: "unknown", secret: undefined };
+  return { kind: client.status === "pending" ? "pending" : "unusable", client };
 }
 
 /** Reads ids that occur exactly once in an incomplete response. They may belong to another client than the secret. */

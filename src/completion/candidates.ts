@@ -89,7 +89,7 @@ function takesMany({ value }: Flag): boolean {
 }
 
 /** Lists aliases instead of names if only an alias starts with the current word. */
-function commandsOf(node: Node, current: string, more: readonly Candidate[] = []): Candidates {
+function commandsOf(node: Node, current: string, more: readonly Candidate[]): Candidates {
   const names = [...node.nodes.map(({ path, summary }) => ({ text: path.at(-1)!, summary })), ...more];
   const aliases = node.nodes.flatMap((child) => child.aliases.map((text) => ({ text, summary: child.summary })));
   const matches = ({ text }: Candidate): boolean => text.startsWith(current);

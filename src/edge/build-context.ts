@@ -5,7 +5,7 @@ import type { Context, Profiles, Secrets, Settings } from "../context.ts";
 import { Connections, EmbeddedSandbox, EscrowChoice, once, OpenedJournal } from "./opened.ts";
 import { configFolder, isAddress, journalPath, stateFolder } from "./folders.ts";
 import type { Interruption } from "./interruption.ts";
-import { Failure } from "../errors.ts";
+import { Failure, reasonOf } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import type { Choice } from "../output/asking/pick-list.ts";
 import { createOutput, type Output } from "../output/output.ts";
@@ -137,7 +137,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
 
 /** A disk error, too many open files, or an update of integ during the run can prevent loading. */
 function notLoaded(cause: unknown): never {
-  const [why] = (cause instanceof Error ? cause.message : String(cause)).split("\n");
+  const [why] = reasonOf(cause).split("\n");
   throw new Failure("failed", `A part of integ could not be loaded: ${why}.`, {
     nextCommand: shell`integ doctor`,
     cause,

@@ -3,7 +3,7 @@ import { chooseGlobals, formatAdvice, guessFormat } from "../commands/options/gl
 import type { Format } from "../output/formats/format.ts";
 import type { Context } from "../context.ts";
 import { isDiskFull } from "../disk/error-words.ts";
-import { exitCodes, Failure, type FailureDetails, invalidValue } from "../errors.ts";
+import { exitCodes, Failure, type FailureDetails, invalidValue, reasonOf } from "../errors.ts";
 import type { FailureStyle } from "../output/failure.ts";
 import { asColumns, assertKnown, fieldPaths } from "../output/fields.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
@@ -202,7 +202,7 @@ async function render(
     return known ? renderFailure(known, style) : renderBug(error, style);
   } catch {
     // Too many open files or a disk error can prevent loading even the formatter of errors.
-    return `Error: ${error instanceof Error ? error.message : String(error)}\n`;
+    return `Error: ${reasonOf(error)}\n`;
   }
 }
 

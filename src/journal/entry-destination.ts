@@ -82,10 +82,3 @@ export type SingleDestination = Fixed<z.infer<typeof Single>>;
 export type EntryDestination = Fixed<z.infer<typeof Destination>>;
 
 export type DestinationProgress = Extract<EntryDestination, { kind: "several" }>["places"][number];
-
-export const ConsentSchema = z.object({
-  by: z.string(),
-  to: optionalText,
-  digest: optionalText,
-  version: optionalText,
-});

@@ -1,6 +1,6 @@
 // Defines a record's schema; the types of an entry are derived from it.
 import * as z from "zod/mini";
-import { ConsentSchema, Destination } from "./entry-destination.ts";
+import { Destination } from "./entry-destination.ts";
 
 const text = z.string();
 const textOrNull = z.nullable(z.string());
@@ -71,7 +71,6 @@ export const detailShape = {
   /** The key that is revoked, adopted or rotated in place. */
   key_id: optional,
   old_key: optional,
-  new_key: optional,
   bound_to: z.optional(textOrNull),
   update_profile: flag,
   /** How a key's new secret is proven; null if the profile cannot prove it. */
@@ -115,7 +114,6 @@ const Intent = z.object({
   /** The entry that this entry is a step of. */
   parent: textOrNull,
   policy: z.optional(z.object({ id: text, item: text })),
-  consent: z.optional(z.array(ConsentSchema)),
   created_at: text,
 });
 

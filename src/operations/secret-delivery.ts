@@ -442,18 +442,13 @@ function claimReason({ lease: { entry }, destination, claimedBy, learned }: Deli
 }
 
 export function assertNotKeptElsewhere({ secrets }: Pick<DeliveryBench, "secrets">, entry: Entry): void {
-  const elsewhere = keptElsewhereFailure(entry, secrets);
-  if (elsewhere !== undefined) throw elsewhere;
-}
-
-function keptElsewhereFailure(entry: Entry, secrets: SecretKeeping): Failure | undefined {
   const { kept_at, attempted_at = [] } = entry.detail;
-  if (entry.state !== "undelivered" || kept_at === undefined || secrets.isKept(entry.id)) return undefined;
+  if (entry.state !== "undelivered" || kept_at === undefined || secrets.isKept(entry.id)) return;
   const replaced = attemptedPlaces(secrets, entry.detail).find((one) => !attempted_at.includes(one));
   const at = kept_at === secrets.place ? replaced : kept_at;
-  if (at === undefined) return undefined;
+  if (at === undefined) return;
   const { kind, message, details } = undelivered(entry, `it is kept in ${at}, and this is ${secrets.place}.`, secrets);
-  return new Failure(kind, message, {
+  throw new Failure(kind, message, {
     ...details,
     meaning: `Nothing was sent. If that folder no longer exists: integ journal forget ${entry.id}`,
     nextCommand: undefined,

@@ -1,6 +1,6 @@
 // Renders failures as text or JSON, and escapes their texts, which may be untrusted.
 import { Chalk } from "chalk";
-import { exitCodes, type Failure, type Problem } from "../errors.ts";
+import { exitCodes, type Failure, type Problem, reasonOf } from "../errors.ts";
 import { commandAfter } from "../next-step.ts";
 import { joinedWithin, wrapped } from "./formats/layout.ts";
 import { isolated, shortened, visibleJson, visibleLines, visibleText } from "./visible-text.ts";
@@ -102,7 +102,7 @@ function whereLines(
 /** An error that is not a `Failure` is a bug of integ. JSON formats get an error of kind `failed`; other formats get the stack. */
 export function renderBug(error: unknown, style?: FailureStyle): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  const message = `This is a bug in integ: ${error instanceof Error ? error.message : String(error)}`;
+  const message = `This is a bug in integ: ${reasonOf(error)}`;
   if (style?.format === "json" || style?.format === "ndjson") {
     return `${visibleJson(JSON.stringify({ error: { kind: "failed", message, exit_code: style.exitCode } }))}\n`;
   }
@@ -110,7 +110,8 @@ export function renderBug(error: unknown, style?: FailureStyle): string {
   return [
     `${paint.red.bold("Error:")} ${oneLine(message)}`,
     "  Please report it with the lines below, after you have read them.",
-    indented(stack, "    "),
+    // Indented, untrusted lines cannot imitate integ's own.
+    ...linesOf(stack).map((line) => `    ${line}`),
     `  ${paint.dim(`exit ${style?.exitCode ?? exitCodes.failed}`)}\n`,
   ].join("\n");
 }
@@ -126,12 +127,4 @@ function oneLine(text: string): string {
 
 function linesOf(text: string): string[] {
   return shortened(visibleLines(text), maxTextLength).split("\n");
-}
-
-/** Indented, untrusted lines cannot imitate integ's own. */
-function indented(text: string, margin: string): string {
-  return shortened(visibleLines(text), maxTextLength)
-    .split("\n")
-    .map((line) => margin + line)
-    .join("\n");
 }

@@ -225,7 +225,7 @@ function createPrinting(
     const root = JsonText.of(text);
     chosen.see(root);
     if (view.isRead) assertKnown(fields, { rows: rowsOf(root), documented: view.columns });
-    await print(view.nulls?.length ? JsonText.of(text).withNulls(view.nulls) : text, shown);
+    await print(view.nulls?.length ? root.withNulls(view.nulls) : text, shown);
     chosen.reportMissing(undefined, target.reportMissing);
     if (secretField !== undefined) note(`${secretField} is shown only this once: store it in a safe place.`);
   };

@@ -3,7 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import { isatty } from "node:tty";
 import { errorCode, systemWords } from "../disk/error-words.ts";
 import { writeAll } from "../disk/write.ts";
-import { Failure } from "../errors.ts";
+import { Failure, reasonOf } from "../errors.ts";
 import type { Pager } from "./pager.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -259,8 +259,7 @@ const closedCodes: ReadonlySet<unknown> = new Set(["EPIPE", "ECONNRESET", "EOF",
 function writeFailure(error: unknown): Error {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (closedCodes.has(code)) return new BrokenPipe(error);
-  const text = error instanceof Error ? error.message : String(error);
-  const why = errorCode(error) === undefined ? text : systemWords(error);
+  const why = errorCode(error) === undefined ? reasonOf(error) : systemWords(error);
   return new Failure("failed", `Cannot write to standard output: ${why}.`, {
     ...(code === "ENOSPC" && {
       meaning: "The output is incomplete.",

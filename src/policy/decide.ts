@@ -4,7 +4,7 @@ import { overlapEnd } from "../journal/entry.ts";
 import { roundedDuration } from "../output/relative-time.ts";
 import { describeDestination } from "../secrets/destination.ts";
 import { type Holder, placeIn, placeOf } from "./holders.ts";
-import type { SeenCredential, Observed } from "./observed.ts";
+import { type Observed, type SeenCredential, seenOf } from "./observed.ts";
 import { destinationName, type PolicyItem } from "./policy.ts";
 import { itemKey, itemOf, type ItemWorks, nameOf, type Work } from "./works.ts";
 
@@ -92,10 +92,6 @@ function baseDecision(
   const current = candidates.find((credential) => isUsable(credential, observed.nowMs));
   if (current !== undefined) return decideExisting(item, current, { observed, options });
   return decideMissing(item, candidates[0], { observed, options });
-}
-
-function seenOf({ kind }: PolicyItem, { clients, keys }: Observed): ReadonlyMap<string, SeenCredential> {
-  return kind === "oauth_client" ? clients : keys;
 }
 
 function absent(id: string): SeenCredential {
@@ -327,10 +323,10 @@ function replacesOwnCredential({ item: { destinations }, step }: Decision, profi
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
 }
 
-function isInUse({ id, kind, isUnfinished, issuer }: Holder, { clients, keys, nowMs }: Observed): boolean {
-  if (isUnfinished || issuer !== undefined) return true;
-  const credential = (kind === "oauth_client" ? clients : keys).get(id ?? "");
-  return credential !== undefined && (isUsable(credential, nowMs) || isUncertain(kind, credential));
+function isInUse(holder: Holder, observed: Observed): boolean {
+  if (holder.isUnfinished || holder.issuer !== undefined) return true;
+  const credential = seenOf(holder, observed).get(holder.id ?? "");
+  return credential !== undefined && (isUsable(credential, observed.nowMs) || isUncertain(holder.kind, credential));
 }
 
 function occupation({ id, entry, item, isUnfinished, issuer }: Holder, own: PolicyItem): string {

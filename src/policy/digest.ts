@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { placeOf } from "./holders.ts";
-import type { Observed } from "./observed.ts";
+import { type Observed, type SeenCredential, seenOf } from "./observed.ts";
 import type { Plan, PlanRow, Unmanaged } from "./plan.ts";
 import type { Policy, PolicyItem } from "./policy.ts";
 import { itemKey } from "./works.ts";
@@ -79,9 +79,8 @@ function shortDigest(value: unknown): string {
 }
 
 function observedOf(item: PolicyItem, observed: Observed): unknown {
-  const { works, clients, keys } = observed;
-  const itemWorks = works.get(itemKey(item));
-  const seen = item.kind === "oauth_client" ? clients : keys;
+  const itemWorks = observed.works.get(itemKey(item));
+  const seen = seenOf(item, observed);
   const resources = [...(itemWorks?.candidates ?? []), itemWorks?.waiting?.old, itemWorks?.waiting?.made];
   return [
     itemWorks?.works.map(({ entry }) => [entry.id, entry.state, entry.sequence]) ?? [],
@@ -90,16 +89,16 @@ function observedOf(item: PolicyItem, observed: Observed): unknown {
   ];
 }
 
-function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
+function holdersAt(item: PolicyItem, observed: Observed): unknown {
   return item.destinations.flatMap((destination) => {
-    const holder = holders.get(placeOf(destination, item));
+    const holder = observed.holders.get(placeOf(destination, item));
     if (holder === undefined || holder.item === itemKey(item)) return [];
-    const { id, kind, entry, isUnfinished } = holder;
-    return [[entry, isUnfinished, seenFacts((kind === "oauth_client" ? clients : keys).get(id ?? ""))]];
+    const { id, entry, isUnfinished } = holder;
+    return [[entry, isUnfinished, seenFacts(seenOf(holder, observed).get(id ?? ""))]];
   });
 }
 
-function seenFacts(credential: Observed["clients"] extends ReadonlyMap<string, infer Seen> ? Seen | undefined : never) {
+function seenFacts(credential: SeenCredential | undefined) {
   if (credential === undefined) return null;
   const { status, serviceAccount, scopes, type, createdAt, expiresAt } = credential;
   return [status, serviceAccount, scopes && [...scopes].sort(), type, createdAt, expiresAt];

@@ -1,6 +1,6 @@
 // The inputs of a plan from the journal, the service and this machine.
 import type { Delivered, Holder } from "./holders.ts";
-import type { ItemWorks } from "./works.ts";
+import type { ItemKind, ItemWorks } from "./works.ts";
 
 /** A field is undefined if the service does not show it. */
 export interface SeenCredential {
@@ -45,4 +45,11 @@ export interface Observed {
   readonly untrusted?: ReadonlySet<string>;
   /** Number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
+}
+
+export function seenOf(
+  { kind }: { readonly kind: ItemKind },
+  { clients, keys }: Pick<Observed, "clients" | "keys">,
+): ReadonlyMap<string, SeenCredential> {
+  return kind === "oauth_client" ? clients : keys;
 }

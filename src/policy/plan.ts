@@ -8,7 +8,7 @@ import {
   shortDuration,
 } from "./decide.ts";
 import { durationText } from "./draft.ts";
-import type { Observed } from "./observed.ts";
+import { type Observed, seenOf } from "./observed.ts";
 import { destinationName, type Policy, type PolicyItem } from "./policy.ts";
 import { assignSlots, type SlotRefusal } from "./slots.ts";
 import { isOpen, opensAt } from "./window.ts";
@@ -89,11 +89,14 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   const slots = assignSlots(decisions, observed, policy.keepFreeSlots);
   const later = postponedByLimit(slots.decisions, policy);
   const { windowMs = observed.nowMs } = options;
-  const opens = policy.window && !isOpen(policy.window, windowMs) ? opensAt(policy.window, windowMs) : undefined;
+  const opens =
+    policy.window && !isOpen(policy.window, windowMs)
+      ? new Date(opensAt(policy.window, windowMs)).toISOString()
+      : undefined;
   const items = slots.decisions.map((decision): PlannedItem => {
     const row = rowOf(decision, observed, slots.spans.get(decision.item.name));
     const isBeginning = decision.step.do === "create" || decision.step.do === "replace";
-    const closed = opens === undefined ? undefined : `the window is closed until ${new Date(opens).toISOString()}`;
+    const closed = opens && `the window is closed until ${opens}`;
     const postponed =
       isBeginning && decision.hold === undefined ? (closed ?? later.get(decision.item.name)) : undefined;
     return { decision, row, postponed };
@@ -103,7 +106,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
     refusals: slots.refusals,
     freeSlots: slots.free,
     unmanaged: policy.unmanaged === "report" ? unmanagedIn(policy, observed, decisions) : [],
-    opensAt: opens === undefined ? undefined : new Date(opens).toISOString(),
+    opensAt: opens,
   };
 }
 
@@ -192,7 +195,7 @@ function unmanagedIn(
     const itemWorks = works.get(itemKey(item));
     const { candidates: [newest] = [], waiting, unfinished } = itemWorks ?? {};
     for (const id of [newest, waiting?.old, waiting?.made, unfinished?.old, unfinished?.made]) if (id) managed.add(id);
-    const seen = item.kind === "oauth_client" ? clients : keys;
+    const seen = seenOf(item, { clients, keys });
     const current = itemWorks?.candidates.find((id) => seen.get(id)?.status === "active");
     if (current) managed.add(current);
   }

@@ -1,5 +1,6 @@
 // Parses a policy file's text, or reports its defects with their positions.
 import { type Document, isAlias, isNode, isScalar, LineCounter, parseDocument, visit, type YAMLError } from "yaml";
+import type * as z from "zod/mini";
 import { Failure } from "../errors.ts";
 import type { Policy } from "./policy.ts";
 import { type Path, type Position, Positions } from "./positions.ts";
@@ -155,12 +156,7 @@ function codeOf(sign: string): string {
   return `U+${sign.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-type Issue =
-  ReturnType<typeof policySchema.safeParse> extends { error?: infer E }
-    ? NonNullable<E> extends { issues: (infer I)[] }
-      ? I
-      : never
-    : never;
+type Issue = z.core.$ZodIssue;
 
 function schemaDefects(issues: readonly Issue[], document: Document, above: Path = []): Defect[] {
   return issues.flatMap((issue): Defect[] => {
@@ -236,9 +232,10 @@ function schemaAt(path: Path): JsonSchema[] {
   for (const step of path)
     schemas = schemas
       .flatMap(formsOf)
-      .flatMap(({ properties, additionalProperties, items }) => [
-        properties?.[step] ?? (additionalProperties || (typeof step === "number" && items) || undefined),
-      ])
+      .map(
+        ({ properties, additionalProperties, items }) =>
+          properties?.[step] ?? (additionalProperties || (typeof step === "number" && items) || undefined),
+      )
       .filter((schema) => schema !== undefined);
   return schemas;
 }

@@ -151,12 +151,7 @@ class Rules {
         path,
         "defaults.overlap has unused_for, and the API does not show when a client was last used. Allowed: an overlap of its own here, such as overlap: 14d",
       );
-    if (
-      everyMs === undefined &&
-      beforeExpiryMs === undefined &&
-      rotate.every === undefined &&
-      rotate.before_expiry === undefined
-    )
+    if (rotate.every === undefined && rotate.before_expiry === undefined)
       this.#refuse(path, rotate, "every or before_expiry");
     if (everyMs === 0) this.#refuse([...path, "every"], rotate.every, "a duration longer than zero");
     for (const [key, ms] of [

@@ -151,11 +151,7 @@ class LayeredCredentials {
     } catch (error) {
       throw fileFailure(error, "write", { path: this.#absencePath });
     }
-    return this.#absenceWords(answer.why);
-  }
-
-  #absenceWords(why: string): string {
-    return `The keychain is not available (${why}): credentials are kept in ${this.folder}, readable by you alone.`;
+    return `The keychain is not available (${answer.why}): credentials are kept in ${this.folder}, readable by you alone.`;
   }
 
   #pathOf(ref: string): string {

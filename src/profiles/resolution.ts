@@ -68,7 +68,6 @@ function storedResolution(name: string, source: ProfileSource, { env, stored }: 
   }
   const profile = stored.get(name);
   if (profile === undefined) throw unknownProfile(name, source, stored);
-  const oauth = oauthOf(profile);
   return {
     id: profile.id,
     name,
@@ -77,17 +76,15 @@ function storedResolution(name: string, source: ProfileSource, { env, stored }: 
     baseUrl: checkBaseUrl(profile.base_url),
     ...organizationOf(profile, env),
     serviceVersion: profile.service_version,
-    oauth,
+    oauth: oauthOf(profile),
     from: { kind: "stored", profile },
   };
 }
 
-function withNotes(resolution: Resolution, ...notes: readonly string[]): Resolution {
-  return { ...resolution, notes: [...resolution.notes, ...notes] };
-}
-
-function listed(names: readonly string[]): string {
-  return `${names.join(", ")} ${names.length > 1 ? "are" : "is"} not used`;
+function withUnused(resolution: Resolution, names: readonly string[], why: string): Resolution {
+  if (names.length === 0) return resolution;
+  const note = `${names.join(", ")} ${names.length > 1 ? "are" : "is"} not used: ${why}.`;
+  return { ...resolution, notes: [...resolution.notes, note] };
 }
 
 /**
@@ -104,9 +101,7 @@ function fromFlag(name: string, input: ResolutionInput): Resolution {
   }
   const unused = profileVariablesIn(input.env);
   const resolution = storedResolution(name, input.isOfPolicy ? "policy" : "flag", input);
-  return unused.length === 0
-    ? resolution
-    : withNotes(resolution, `${listed(unused)}: ${flags.profile} ${name} was given.`);
+  return withUnused(resolution, unused, `${flags.profile} ${name} was given`);
 }
 
 function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resolution | undefined {
@@ -134,7 +129,7 @@ function fromProfiles(input: ResolutionInput): Resolution {
   const name = chosen ?? stored.default ?? undefined;
   if (name === undefined) throw noProfileFailure(stored);
   const resolution = storedResolution(name, chosen === undefined ? "default" : "INTEG_PROFILE", input);
-  return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: INTEG_BASE_URL is not set.`);
+  return withUnused(resolution, unused, "INTEG_BASE_URL is not set");
 }
 
 function noProfileFailure(stored: StoredProfiles): Failure {

@@ -41,10 +41,6 @@ export function readControl<Schema extends z.ZodMiniType>(schema: Schema, body: 
   throw invalidRequest(`${issue.path.join(".") || "The body"}: ${issue.message}`);
 }
 
-export function cleanupOf(word: "open" | "confirmed", now: number): number | "open" {
-  return word === "open" ? "open" : now;
-}
-
 interface Order {
   readonly host: Host;
   readonly id: string;
@@ -165,6 +161,6 @@ function changeClient(here: RegionState, { order }: { order: Order }): unknown {
     client.status = status;
     if (status !== "pending") client.pending = null;
   }
-  if (cleanup !== undefined) client.cleanup = cleanupOf(cleanup, order.host.now());
+  if (cleanup !== undefined) client.cleanup = cleanup === "open" ? "open" : order.host.now();
   return clientFacts(client);
 }

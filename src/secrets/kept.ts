@@ -88,15 +88,11 @@ export class Undelivered {
     });
   }
 
-  async destroy(entry: string): Promise<void> {
-    await this.#destroyKept(entry);
-  }
-
   async release(entry: string): Promise<void> {
-    await this.#destroyKept(entry, { ifEmpty: true });
+    await this.destroy(entry, { ifEmpty: true });
   }
 
-  async #destroyKept(entry: string, { ifEmpty = false } = {}): Promise<void> {
+  async destroy(entry: string, { ifEmpty = false } = {}): Promise<void> {
     const fd = this.#open(entry);
     if (fd === undefined) return;
     const doing = "destroy";
@@ -117,12 +113,6 @@ export class Undelivered {
   /** Includes entries with an empty reserve. */
   entriesWithSpace(): string[] {
     return listFolder(this.folder).filter((name) => entryPattern.test(name));
-  }
-
-  list(): string[] {
-    return listFolder(this.folder)
-      .filter((name) => entryPattern.test(name) && this.isKept(name))
-      .sort();
   }
 
   #pathOf(entry: string): string {

@@ -1,16 +1,15 @@
 // Checks each field of the client's schemas: documented fields are required and typed, and other fields are allowed.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
-import type { Service } from "../../src/api/connect.ts";
 import type { RawPage } from "../../src/api/entities-and-cohorts.ts";
 import { checkPage } from "../../src/api/pages.ts";
 import { Failure } from "../../src/errors.ts";
 import { type Json, type JsonObject, readShapes } from "./case.ts";
 import { AnsweringServer, jsonAnswer } from "./client-answers.ts";
-import { openClient } from "./client-service.ts";
+import { type OpenClient, openClient } from "./client-service.ts";
 
 const server = new AnsweringServer();
-let service: Service;
+let service: OpenClient;
 
 beforeAll(async () => {
   service = openClient(await server.start(), { kind: "access_token", token: "a-token" });

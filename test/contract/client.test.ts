@@ -3,20 +3,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { mayRetryRead } from "../../src/api/call/retry.ts";
 import type { Rows } from "../../src/api/json/unknown-list.ts";
-import type { Service } from "../../src/api/connect.ts";
 import { decideCreation } from "../../src/api/oauth-client-creation.ts";
 import type { RawPage } from "../../src/api/entities-and-cohorts.ts";
 import { checkPage } from "../../src/api/pages.ts";
 import { Failure } from "../../src/errors.ts";
 import { type Answer, type ContractCase, type JsonObject, readCases, type RequestStep } from "./case.ts";
 import { AnsweringServer, namesIn, requestId, type Served, completeResponse } from "./client-answers.ts";
-import { openClient } from "./client-service.ts";
+import { type OpenClient, openClient } from "./client-service.ts";
 import { fillRequest, type FilledRequest, type Call, callOf, rawCall } from "./client-call.ts";
 
 const server = new AnsweringServer();
 /** `service` has a legacy token; `exchanging` exchanges an access key's secret for a token. */
-let service: Service;
-let exchanging: Service;
+let service: OpenClient;
+let exchanging: OpenClient;
 
 beforeAll(async () => {
   const address = await server.start();
@@ -154,8 +153,7 @@ function expectValue(
     }
     case "list keys":
     case "search people": {
-      const { rows, wrappedIn } = value as Rows;
-      expect(wrappedIn, place).toBe("data");
+      const { rows } = value as Rows;
       expect(
         rows.map((row) => ({ value: row.value, text: row.text })),
         place,

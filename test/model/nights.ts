@@ -377,7 +377,7 @@ class Nights {
           return createAccessKey(bench, { request, marked: chance.is(0.5) }, { destination });
         }
         const request = { service_account_id: "sa_1", scopes: [scope] };
-        const may = (entry: Entry): Promise<boolean> => mayReplace(context, { question: "?", entry });
+        const may = (entry: Entry): Promise<boolean> => mayReplace(context, entry);
         return createOAuthClient(bench, request, { destination, waitMs: 60_000, mayReplace: may });
       },
     );
@@ -398,7 +398,7 @@ class Nights {
           const place = await context.secrets.destination({ ...options, mayBeOwn: true }, async () => {});
           return taken.exclusive(place, entry.parent ?? entry.id);
         },
-        mayReplace: (entry) => mayReplace(context, { question: "?", entry }),
+        mayReplace: (entry) => mayReplace(context, entry),
         mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
         waitMs: 60_000,
         overlap: "leave",

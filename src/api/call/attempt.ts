@@ -99,13 +99,16 @@ function refusalFailure(
   const { status, problem, retryAfterSeconds } = attempt;
   const [kind, words, statusStep] = refusalOf(attempt);
   const usualStep = problem.param === "page_token" ? restartStep : statusStep;
-  const name = problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
-  return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
+  return new Failure(kind, `The service refused to ${what}: ${words} (${status}${codeWords(problem)}).`, {
     problem,
     where,
-    retryAfterSeconds,
     ...(step ?? (status === 429 ? waitStep(retryAfterSeconds) : usualStep)),
   });
+}
+
+/** @returns the service's code after a space; empty if it is not a plain word */
+export function codeWords({ code }: Problem): string {
+  return code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(code) ? ` ${code}` : "";
 }
 
 function waitStep(retryAfterSeconds: number | undefined): NextStep {

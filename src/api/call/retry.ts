@@ -2,7 +2,6 @@
 // changes.
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
-import type { NextStep } from "../../next-step.ts";
 
 /** The longest wait before the second attempt. It doubles with each attempt. */
 const firstCapMs = 500;
@@ -67,7 +66,6 @@ export interface ReadClock {
 export interface RetryReadOptions {
   readonly what: string;
   readonly where?: string;
-  readonly step?: NextStep;
   /** For a change of `integ api`: repeat only after 429, which changed nothing (§8). */
   readonly change?: boolean;
   readonly clock: ReadClock;
@@ -88,7 +86,7 @@ export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: Ret
     const outcome = await read();
     if (outcome.kind === "answered") return outcome;
     throwIfAborted(signal);
-    const failure = failureOf(outcome, { what: options.what, where: options.where, step: options.step, change });
+    const failure = failureOf(outcome, { what: options.what, where: options.where, change });
     refusals = outcome.kind === "not_sent" && outcome.reason === "refused" ? refusals + 1 : 0;
     const mayRetry = change ? isRateLimited(outcome) : mayRetryRead(outcome) && refusals < maxRefusals;
     const delayMs = mayRetry

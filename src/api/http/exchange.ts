@@ -1,6 +1,6 @@
 // Types and checks of one HTTP exchange, and messages for errors of Node and undici.
 import type { Advice } from "../../next-step.ts";
-import { Failure, invalidValue } from "../../errors.ts";
+import { Failure, invalidValue, reasonOf } from "../../errors.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
@@ -163,7 +163,7 @@ function isTls(code: string): boolean {
 
 function messageOf(error: unknown): string {
   const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
-  const text = first instanceof Error ? first.message : String(first);
+  const text = reasonOf(first);
   // OpenSSL's text names the thread, code, library, function, reason and place.
   const words = /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+)/.exec(text)?.[1] ?? text;
   return words.split("\n")[0]!.trim().replace(/\.$/, "").slice(0, 200) || codeOf(error);

@@ -8,8 +8,6 @@ export interface Row {
 
 export interface Rows {
   readonly rows: readonly Row[];
-  /** Name of the member that contains the rows; undefined if the body itself is the array. */
-  readonly wrappedIn: string | undefined;
   /** True if undocumented fields of the response hint at more rows. */
   readonly saysMore: boolean;
 }
@@ -26,22 +24,21 @@ export function readRows(body: Buffer): Rows {
   const whole = JsonText.of(body);
   if (!whole.isArray && !whole.isObject) throw new BrokenBody("the response is not a list");
   const members = whole.parts();
-  const [wrappedIn, rows]: Wrapped = whole.isArray ? [undefined, whole.items()] : onlyListIn(members);
+  const rows = whole.isArray ? whole.items() : onlyListIn(members);
   if (!rows.every((row): row is JsonText & Row => row.isObject))
     throw new BrokenBody("a row of the list is not an object");
-  return { rows, wrappedIn, saysMore: mentionsMore(members) };
+  return { rows, saysMore: mentionsMore(members) };
 }
 
-type Wrapped = readonly [name: string | undefined, rows: readonly JsonText[]];
-
-function onlyListIn(members: Parts): Wrapped {
-  const arrays = members.names.flatMap((name): Wrapped[] => {
+function onlyListIn(members: Parts): readonly JsonText[] {
+  const usual = usualNames.find((name) => members.get(name)?.isArray);
+  if (usual !== undefined) return members.get(usual)!.items();
+  const arrays = members.names.flatMap((name) => {
     const value = name === "__proto__" ? undefined : members.get(name);
-    return value?.isArray ? [[name, value.items()]] : [];
+    return value?.isArray ? [value.items()] : [];
   });
-  const usual = usualNames.flatMap((name) => arrays.filter(([found]) => found === name));
-  const ofObjects = arrays.filter(([, rows]) => rows.some((row) => row.isObject));
-  const candidates = [usual.slice(0, 1), ofObjects, arrays].find((found) => found.length > 0) ?? [];
+  const ofObjects = arrays.filter((rows) => rows.some((row) => row.isObject));
+  const candidates = ofObjects.length > 0 ? ofObjects : arrays;
   if (candidates.length !== 1) throw new BrokenBody("the response contains no list, or more than one");
   return candidates[0]!;
 }

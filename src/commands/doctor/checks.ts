@@ -6,10 +6,10 @@ import { commandForCredential, credentialPlace, secretSourceOf } from "../../pro
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { localStep } from "../running/missing.ts";
-import { type HiddenEntries, hiddenEntries } from "../journal/own-journal.ts";
+import { hiddenEntries } from "../journal/own-journal.ts";
 import type { Finding } from "../../journal/journal.ts";
 
-import { type Check, type Diagnosis, ok, type Subject, fieldsOfStep } from "./diagnosis.ts";
+import { type Check, type Diagnosis, ok, problem, type Subject, warning } from "./diagnosis.ts";
 import { flags, type NextStep, shell, settingOf } from "../../next-step.ts";
 
 export const profileChecks: readonly Check[] = [
@@ -37,30 +37,24 @@ async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
     ok("address", `${profile.baseUrl} (${address})`),
     ...(profile.organizationId === undefined
       ? [
-          {
-            check: "organization",
-            status: "warning" as const,
-            message: "no organization id: keys and people (the legacy contract) cannot be used",
-            ...fieldsOfStep(
-              profile.name === "env"
-                ? { hint: "Set INTEG_ORGANIZATION_ID." }
-                : settingOf(profile.name, "--organization-id"),
-            ),
-          },
+          warning(
+            "organization",
+            "no organization id: keys and people (the legacy contract) cannot be used",
+            profile.name === "env"
+              ? { hint: "Set INTEG_ORGANIZATION_ID." }
+              : settingOf(profile.name, "--organization-id"),
+          ),
         ]
       : []),
     ...(profile.oauth === undefined && profile.baseUrl.startsWith("http")
       ? [
-          {
-            check: "token endpoint",
-            status: "warning" as const,
-            message: "no token endpoint: rotations of clients cannot be proven",
-            ...fieldsOfStep(
-              profile.name === "env"
-                ? { hint: "Set INTEG_TOKEN_ENDPOINT." }
-                : settingOf(profile.name, "--token-endpoint"),
-            ),
-          },
+          warning(
+            "token endpoint",
+            "no token endpoint: rotations of clients cannot be proven",
+            profile.name === "env"
+              ? { hint: "Set INTEG_TOKEN_ENDPOINT." }
+              : settingOf(profile.name, "--token-endpoint"),
+          ),
         ]
       : []),
   ];
@@ -74,15 +68,10 @@ async function checkCredentialStore({ context, profile }: Subject): Promise<Diag
   const where = credentialPlace(stored);
   if (where === "file")
     return [
-      {
-        check: "credential store",
-        status: "warning",
-        message: "the credential is in a file (0600): no keychain was available",
-        ...fieldsOfStep({
-          hint: "Start a keychain, then store the credential again.",
-          nextCommand: commandForCredential(stored),
-        }),
-      },
+      warning("credential store", "the credential is in a file (0600): no keychain was available", {
+        hint: "Start a keychain, then store the credential again.",
+        nextCommand: commandForCredential(stored),
+      }),
     ];
   return [ok("credential store", where === null ? "no credential" : `the credential comes from a ${where}`)];
 }
@@ -98,20 +87,17 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const hidden = await hiddenEntries(context, journal.path);
   return [
     ...(moved === undefined ? [] : [movedFinding(moved)]),
-    ...(hidden === undefined ? [] : [hiddenEntriesFinding(hidden)]),
+    ...(hidden === undefined ? [] : [warning("journal", hidden.words, { nextCommand: hidden.move })]),
     ...(findings.length === 0
       ? [ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)]
       : (["problem", "warning"] as const).flatMap((severity) => findingsOf(findings, severity))),
     first === undefined
       ? ok("unfinished changes", waiting || "none")
-      : {
-          check: "unfinished changes",
-          status: "warning",
-          message: `${unsettled.length} unfinished: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}${waiting && `; ${waiting}`}`,
-          ...fieldsOfStep(
-            unsettled.length === 1 ? await localStep(context, first) : { nextCommand: shell`integ journal list` },
-          ),
-        },
+      : warning(
+          "unfinished changes",
+          `${unsettled.length} unfinished: ${[...new Set(unsettled.map((entry) => entry.state))].join(", ")}${waiting && `; ${waiting}`}`,
+          unsettled.length === 1 ? await localStep(context, first) : { nextCommand: shell`integ journal list` },
+        ),
   ];
 }
 
@@ -135,11 +121,7 @@ function movedFinding(moved: MoveMark): Diagnosis {
         hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.`,
         nextCommand: shell`integ journal path`,
       };
-  return { check: "journal", status: "problem", message: movedWords(moved), ...fieldsOfStep(step) };
-}
-
-function hiddenEntriesFinding({ words, move }: HiddenEntries): Diagnosis {
-  return { check: "journal", status: "warning", message: words, ...fieldsOfStep({ nextCommand: move }) };
+  return problem("journal", movedWords(moved), step);
 }
 
 function findingsOf(findings: readonly Finding[], severity: Finding["severity"]): Diagnosis[] {
@@ -147,9 +129,8 @@ function findingsOf(findings: readonly Finding[], severity: Finding["severity"])
   if (first === undefined) return [];
   const rest = more.length === 0 ? "" : ` (and ${counted(more.length, severity, `${severity}s`)} more)`;
   const message = `${first.where}: ${first.message}${rest}`;
-  return [
-    { check: "journal", status: severity, message, ...fieldsOfStep({ nextCommand: shell`integ journal verify` }) },
-  ];
+  const found = severity === "problem" ? problem : warning;
+  return [found("journal", message, { nextCommand: shell`integ journal verify` })];
 }
 
 function counted(count: number, one: string, more: string): string {
@@ -164,20 +145,17 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
   ] as const;
   const files = folders.filter(([, path]) => statSync(path, { throwIfNoEntry: false })?.isFile());
   if (files.length > 0)
-    return files.map(([variable, path]) => ({
-      check: "file modes",
-      status: "problem" as const,
-      message: `${path} is a file, not a folder`,
-      ...fieldsOfStep({ hint: `Set ${variable} to a folder.`, nextCommand: shell`ls -l ${path}` }),
-    }));
+    return files.map(([variable, path]) =>
+      problem("file modes", `${path} is a file, not a folder`, {
+        hint: `Set ${variable} to a folder.`,
+        nextCommand: shell`ls -l ${path}`,
+      }),
+    );
   const open = [configDir, stateDir].filter((path) => isAccessibleToOthers(path));
   if (open.length === 0) return [ok("file modes", "configuration and state are readable by you alone")];
-  return open.map((path) => ({
-    check: "file modes",
-    status: "problem" as const,
-    message: `${path} is open to other users`,
-    ...fieldsOfStep({ nextCommand: shell`chmod 700 ${path}` }),
-  }));
+  return open.map((path) =>
+    problem("file modes", `${path} is open to other users`, { nextCommand: shell`chmod 700 ${path}` }),
+  );
 }
 
 function isAccessibleToOthers(path: string): boolean {
@@ -207,16 +185,11 @@ async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   if (unnamed.length === 0) return [ok(check, "none")];
   const what = unnamed.length === 1 ? "1 file contains a secret" : `${unnamed.length} files contain secrets`;
   return [
-    {
-      check,
-      status: "warning",
-      message: `${what} that no profile uses, left by a crash`,
-      ...fieldsOfStep({
-        nextCommand: (await isProfileDeliveryUnfinished(context))
-          ? shell`integ journal recover`
-          : shell`rm ${unnamed.map(({ path }) => path)}`,
-      }),
-    },
+    warning(check, `${what} that no profile uses, left by a crash`, {
+      nextCommand: (await isProfileDeliveryUnfinished(context))
+        ? shell`integ journal recover`
+        : shell`rm ${unnamed.map(({ path }) => path)}`,
+    }),
   ];
 }
 

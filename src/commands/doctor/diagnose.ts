@@ -3,9 +3,9 @@ import { Failure, isInterruption } from "../../errors.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { machineChecks, profileChecks } from "./checks.ts";
-import { type Check, type Diagnosis, type Subject, fieldsOfStep } from "./diagnosis.ts";
+import { type Check, type Diagnosis, problem, type Subject, warning } from "./diagnosis.ts";
 import { serviceChecks } from "./service-checks.ts";
-import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
+import { type NextCommand, shell } from "../../next-step.ts";
 
 const requestTimeoutMs = 5000;
 
@@ -118,31 +118,25 @@ function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
 }
 
 function notChecked(check: string, because: Diagnosis): Diagnosis {
-  return {
-    check,
-    status: "warning",
-    message: `not checked: ${because.check} has a problem`,
-    ...fieldsOfStep({ hint: `Correct the failed check "${because.check}" first.` }),
-  };
+  return warning(check, `not checked: ${because.check} has a problem`, {
+    hint: `Correct the failed check "${because.check}" first.`,
+  });
 }
 
 async function runCheck(
   { name, run }: Check,
   subject: Subject,
 ): Promise<{ readonly diagnoses: readonly Diagnosis[]; readonly failure?: Failure }> {
-  const problem = (message: string, step: NextStep): Diagnosis[] => [
-    { check: name, status: "problem", message, ...fieldsOfStep(step) },
-  ];
   try {
     return { diagnoses: await run(subject) };
   } catch (error) {
     const system = systemWords(error);
-    if (system !== undefined) return { diagnoses: problem(system, {}) };
+    if (system !== undefined) return { diagnoses: [problem(name, system)] };
     if (!(error instanceof Failure)) throw error;
     if (isInterruption(error)) throw error;
     const { meaning } = error.details;
     const message = name === "profile" && meaning !== undefined ? `${error.message} ${meaning}` : error.message;
-    return { diagnoses: problem(message, error.details), failure: error };
+    return { diagnoses: [problem(name, message, error.details)], failure: error };
   }
 }
 

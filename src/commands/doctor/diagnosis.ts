@@ -26,10 +26,12 @@ export interface Check {
   readonly run: (subject: Subject) => Promise<readonly Diagnosis[]>;
 }
 
-export function ok(check: string, message: string): Diagnosis {
-  return { check, status: "ok", message, ...fieldsOfStep({}) };
+function diagnosed(status: Diagnosis["status"]) {
+  return (check: string, message: string, { nextCommand, hint }: NextStep = {}): Diagnosis => {
+    return { check, status, message, next: typeof nextCommand === "string" ? nextCommand : null, hint: hint ?? null };
+  };
 }
 
-export function fieldsOfStep({ nextCommand, hint }: NextStep): Pick<Diagnosis, "next" | "hint"> {
-  return { next: typeof nextCommand === "string" ? nextCommand : null, hint: hint ?? null };
-}
+export const ok = diagnosed("ok");
+export const warning = diagnosed("warning");
+export const problem = diagnosed("problem");

@@ -1,13 +1,13 @@
 // Checks of `integ doctor` that send requests, without retries.
 import { readAccessKey } from "../../api/access-keys.ts";
-import { failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
+import { codeWords, failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import { compareContract } from "../../api/contract.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { type ActiveProfile, commandForCredential } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
-import { type Check, type Diagnosis, ok, type Subject, fieldsOfStep } from "./diagnosis.ts";
+import { type Check, type Diagnosis, ok, problem, type Subject, warning } from "./diagnosis.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { serviceNow } from "../running/read.ts";
@@ -88,7 +88,7 @@ async function checkService(subject: Subject): Promise<Diagnosis[]> {
     ...reached,
     skewMs <= skewLimitMs
       ? ok("clock", "agrees with the service's")
-      : { check: "clock", status: "warning", message, ...fieldsOfStep({ hint: "Set this machine's clock." }) },
+      : warning("clock", message, { hint: "Set this machine's clock." }),
   ];
 }
 
@@ -132,15 +132,13 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
     const check = `permission ${permission.name}`;
     if (isForbidden(attempt)) {
       const isNeeded = missing.length === attempts.length || (await hasEntries(subject, permission.operationPrefix));
-      rows.push({
-        check,
-        status: isNeeded ? "problem" : "warning",
-        message: `missing: this credential has no access to ${permission.for}`,
-        ...fieldsOfStep({
-          hint: `Give ${permission.name} to the credential's service account.`,
-          nextCommand: commandToShow((await subject.profile()).name),
-        }),
-      });
+      const step: NextStep = {
+        hint: `Give ${permission.name} to the credential's service account.`,
+        nextCommand: commandToShow((await subject.profile()).name),
+      };
+      rows.push(
+        (isNeeded ? problem : warning)(check, `missing: this credential has no access to ${permission.for}`, step),
+      );
       continue;
     }
     const isUnknownId = attempt.kind === "refused" && attempt.status === 404;
@@ -160,12 +158,9 @@ async function knownClient(subject: Subject): Promise<string | undefined> {
 async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagnosis> {
   const id = await knownClient(subject);
   if (id !== undefined)
-    return {
-      check,
-      status: "warning",
-      message: `not known: the service does not find client ${id} of the journal (404)`,
-      ...fieldsOfStep({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
-    };
+    return warning(check, `not known: the service does not find client ${id} of the journal (404)`, {
+      hint: "Check that OAuth access is enabled for the organization, and the profile's region.",
+    });
   // With client credentials, a token was fetched, so OAuth access is enabled.
   const { kind } = await (await subject.profile()).credential();
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
@@ -199,8 +194,7 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
     await profile.legacy();
   } catch (error) {
     if (!(error instanceof Failure) || isInterruption(error) || (await isLegacySetUp(subject))) throw error;
-    const message = "not set up: keys and people cannot be used";
-    return [{ check, status: "warning", message, ...fieldsOfStep(error.details) }];
+    return [warning(check, "not set up: keys and people cannot be used", error.details)];
   }
   const attempt = await (await subject.service()).accessKeys.list();
   if (attempt.kind === "refused" && attempt.status !== 429) return [legacyRefusal(profile, attempt.status)];
@@ -210,7 +204,7 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const stored = (await subject.context.profiles.store()).get(name);
   if (keyId !== undefined && !rows.some(({ value }) => readAccessKey(value).id === keyId)) {
     const message = `the profile's key id ${keyId} is not the id of a key of the organization`;
-    return [{ check, status: "warning", message, ...fieldsOfStep(settingOf(name, "--api-key-id")) }];
+    return [warning(check, message, settingOf(name, "--api-key-id"))];
   }
   const accepted = ok(check, "bearer token and organization id accepted");
   if (keyId !== undefined || stored?.credential?.kind !== "api_key") return [accepted];
@@ -218,10 +212,7 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const own = rows.map((row) => readAccessKey(row.value).id).find((id) => id !== undefined && ownership(id) === "own");
   const message = "not known: integ cannot rotate the profile's own key, and rotates similar ones only with --yes";
   const step = own !== undefined && { nextCommand: shell`integ profiles edit ${name} --api-key-id ${own}` };
-  return [
-    accepted,
-    { check: "key id", status: "warning", message, ...fieldsOfStep(step || settingOf(name, "--api-key-id")) },
-  ];
+  return [accepted, warning("key id", message, step || settingOf(name, "--api-key-id"))];
 }
 
 async function isLegacySetUp({ context, profile }: Subject): Promise<boolean> {
@@ -236,14 +227,13 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
     ? `Check that the key's scope is *, and --organization-id of profile ${name}.`
     : "Check that the key's scope is *, and INTEG_ORGANIZATION_ID.";
   const token: NextStep = isStored ? settingOf(name, "--access-token-command") : { hint: "Set INTEG_ACCESS_TOKEN." };
-  return {
-    check: "legacy contract",
-    status: "problem",
-    message: isToken
+  return problem(
+    "legacy contract",
+    isToken
       ? "the bearer token is not accepted (401)"
       : `refused (${status}): the organization id or the key's scope may be wrong`,
-    ...fieldsOfStep(isToken ? token : { hint: organization, nextCommand: commandToShow(name) }),
-  };
+    isToken ? token : { hint: organization, nextCommand: commandToShow(name) },
+  );
 }
 
 /** For an API key, sends made-up client credentials, which a token endpoint refuses with 400 or 401 (RFC 6749 §5.2). */
@@ -260,24 +250,19 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   const isRefused = attempt?.kind === "refused" && (attempt.status === 400 || attempt.status === 401);
   if (own === undefined && isRefused) return [ok(check, "responds as a token endpoint")];
   if (own !== undefined && isRefused) {
-    const message = `it refuses the profile's client (${attempt.status}${codeOf(attempt)})`;
-    return [{ check, status: "problem", message, ...fieldsOfStep(await newCredential(subject)) }];
+    const message = `it refuses the profile's client (${attempt.status}${codeWords(attempt.problem)})`;
+    return [problem(check, message, await newCredential(subject))];
   }
   if (attempt?.kind === "refused" && attempt.status !== 429)
     return [
-      {
+      problem(
         check,
-        status: "problem",
-        message: `the response there is not from a token endpoint (${attempt.status})`,
-        ...fieldsOfStep(name === "env" ? { hint: "Check INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
-      },
+        `the response there is not from a token endpoint (${attempt.status})`,
+        name === "env" ? { hint: "Check INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint"),
+      ),
     ];
   if (attempt !== undefined) await assertAnswered(subject, "get an OAuth access token", attempt);
   return [ok(check, "gives a token")];
-}
-
-function codeOf({ problem }: Extract<Attempt<unknown>, { kind: "refused" }>): string {
-  return problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
 }
 
 /** Compares the profile with the issuer's metadata (§5.2 rule 3). */
@@ -286,9 +271,8 @@ async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   const attempt = await (await subject.service()).tokens.compareIssuer();
   if (attempt === undefined) return [];
   if (attempt.kind === "refused" && attempt.status === 404) {
-    const message = "it publishes no metadata: its token endpoint cannot be checked";
     const hint = "Ask the administrator of your OAuth setup whether the token endpoint is right.";
-    return [{ check: "issuer", status: "warning", message, ...fieldsOfStep({ hint }) }];
+    return [warning("issuer", "it publishes no metadata: its token endpoint cannot be checked", { hint })];
   }
   const { value } = await assertAnswered(subject, "get the issuer's metadata", attempt);
   if (value.length === 0) return [ok("issuer", "confirms the token endpoint")];
@@ -298,21 +282,12 @@ async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
 function issuerDiagnosis(difference: IssuerDifference, name: string): Diagnosis {
   const { kind, published } = difference;
   if (kind === "token_endpoint")
-    return {
-      check: "issuer",
-      status: "problem",
-      message: `its token endpoint is ${published ?? "not published"}, not the profile's`,
-      ...fieldsOfStep({
-        hint: "Ask the administrator of your OAuth setup, then correct --token-endpoint of the profile.",
-        nextCommand: commandToShow(name),
-      }),
-    };
-  return {
-    check: "issuer",
-    status: "problem",
-    message: `its token endpoint takes ${published.join(", ")}, not the profile's client authentication`,
-    ...fieldsOfStep(settingOf(name, "--client-auth")),
-  };
+    return problem("issuer", `its token endpoint is ${published ?? "not published"}, not the profile's`, {
+      hint: "Ask the administrator of your OAuth setup, then correct --token-endpoint of the profile.",
+      nextCommand: commandToShow(name),
+    });
+  const message = `its token endpoint takes ${published.join(", ")}, not the profile's client authentication`;
+  return problem("issuer", message, settingOf(name, "--client-auth"));
 }
 
 async function checkContract(subject: Subject): Promise<Diagnosis[]> {
@@ -321,5 +296,5 @@ async function checkContract(subject: Subject): Promise<Diagnosis[]> {
   const drifts = compareContract(value).filter((finding) => finding.severity === "drift");
   if (drifts.length === 0) return [ok("contract", "the published contract is what integ supports")];
   const message = `it differs in ${drifts.length === 1 ? "1 place" : `${drifts.length} places`} from what integ supports`;
-  return [{ check: "contract", status: "problem", message, ...fieldsOfStep({ nextCommand: shell`integ spec check` }) }];
+  return [problem("contract", message, { nextCommand: shell`integ spec check` })];
 }

@@ -77,7 +77,10 @@ async function showClaim(context: Context, entry: Entry, typed: SecretOptions): 
   const secretOptions = { ...claimOptions(entry, typed), ...issuedAs(entry) };
   const { deliverySteps, showSteps } = await import("../running/dry-run.ts");
   const destination = await context.secrets.destination(secretOptions, async () => {});
-  await showSteps(context, [...deliverySteps(destination), { what: `destroy the copy that is kept for ${entry.id}` }]);
+  await showSteps(context, [
+    ...deliverySteps(destination.record),
+    { what: `destroy the copy that is kept for ${entry.id}` },
+  ]);
 }
 
 /** An incomplete response may lack the client id, which a profile needs. */

@@ -23,7 +23,7 @@ import { releaseSettled, cleanUp } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import type { Context } from "../../context.ts";
 import { Failure, worstOf } from "../../errors.ts";
-import { dueAt, isSettled, kindOf, nounOf, type Entry } from "../../journal/entry.ts";
+import { dueAt, isSettled, kindOf, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
 import { type Destination, isForProfile, placesOf, type SecretOptions } from "../../secrets/destination.ts";
@@ -95,7 +95,7 @@ export const command = defineVerb({
       watch: progress.watch,
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { requested, shown, taken }),
-      mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
+      mayReplace: (entry) => mayReplace(context, entry, replaces),
       namedRevocation: revokes,
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
@@ -283,15 +283,6 @@ async function checkTyped({ secrets, settings }: Context, entry: Entry, options:
       await destination.release();
     }
   }
-}
-
-function questionOf(entry: Entry): string {
-  const { operation, resource_id, detail, profile, region } = entry;
-  const as = `Profile ${profile} (${region})`;
-  if (operation === "access_key.rotate" && detail.mode === "in_place")
-    return `${as}: a new secret of key ${resource_id} may have been created and lost. Rotate it again?`;
-  const what = nounOf(entry);
-  return `${as}: the secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 
 async function withReplacements(journal: Journal, results: readonly Recovered[]): Promise<Recovered[]> {

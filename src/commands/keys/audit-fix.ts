@@ -7,8 +7,8 @@ import { Failure } from "../../errors.ts";
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { knownOptions } from "../policy/known-destination.ts";
-import { actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
-import { questionOf, reportFinding } from "../running/audit-fix.ts";
+import { actingAs, workbenchOf } from "../running/change.ts";
+import { confirmFixes, reportFinding } from "../running/audit-fix.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import type { Finding, RuleName } from "./audit-rules.ts";
@@ -52,18 +52,13 @@ export async function fixKeys(
   }
   const left = findings.filter(({ key_id }) => key_id === null || !fixes.has(key_id));
   if (fixes.size === 0) return left;
-  const words = {
+  const places = [...fixes].map(([id, one]) => [id, one?.destination] as const);
+  await confirmFixes(context, places, {
+    as: actingAs(bench),
     revoked: " (expired, idle or never used)",
     verb: "replace",
     left: `the old key valid for ${overlap}`,
-  };
-  const question = questionOf(
-    [...fixes].map(([id, one]) => [id, one?.destination]),
-    words,
-  );
-  if (!(await output.confirm(`${actingAs(bench)}: ${question}`, { destructive: true })))
-    throw new Failure("usage", "Nothing was changed: the answer was no.");
-  await noteUnfinished(context);
+  });
   const change = async (id: string): Promise<string> => {
     const replacement = fixes.get(id);
     if (replacement === undefined) {
@@ -138,7 +133,7 @@ async function showFixes(context: Context, bench: Workbench, fixes: Fixes): Prom
   const { keyReplacementSteps } = await import("../running/dry-changes.ts");
   const steps = [...fixes].flatMap(([id, replacement]) =>
     replacement === undefined
-      ? [requestStep(`revoke ${id}`, revocationIntent(bench, "key", id), { body: "" })]
+      ? [requestStep(`revoke ${id}`, revocationIntent(bench, "key", id))]
       : keyReplacementSteps(bench, replacement).map((step) => ({ ...step, what: `${id}: ${step.what}` })),
   );
   await showSteps(context, steps);

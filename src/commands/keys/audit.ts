@@ -170,7 +170,7 @@ async function printNotes({ output }: Context, report: Report): Promise<void> {
   for (const waiver of ended) output.note(`The waiver of ${waiver.rule}:${waiver.key} ended at ${waiver.until}.`);
   for (const waiver of unused) output.note(`No finding needs the waiver of ${waiver.rule}:${waiver.key} any more.`);
   if (waived.length > 0) output.note(`${waived.length} waived: ${waived.map(({ id }) => id).join(", ")}.`);
-  const isReported = sumOf(report.audit.counts) === 0 && !isOneDocument(output);
+  const isReported = report.audit.findings.length === 0 && !isOneDocument(output);
   const isPerKey = !isReported && output.format === "table" && output.fields === undefined;
   if (!isReported)
     output.note(
@@ -242,8 +242,4 @@ function documentOf({ audit, complete, limits, now }: Report, where: string): ob
     waivers_ended: audit.ended.map(({ rule, key, until }) => ({ rule, key, until })),
     waivers_unused: audit.unused.map(({ rule, key, until }) => ({ rule, key, until })),
   };
-}
-
-function sumOf({ high, medium, low }: Readonly<Record<Severity, number>>): number {
-  return high + medium + low;
 }

@@ -1,17 +1,9 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { createAccessKey, keyCreationIntent, type KeyCreation } from "../../operations/key.ts";
+import { createAccessKey, type KeyCreation } from "../../operations/key.ts";
 import type { Context } from "../../context.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import {
-  showRequest,
-  printReceipt,
-  actingAs,
-  noteUnfinished,
-  reportDelivered,
-  reportPlan,
-  workbenchOf,
-} from "../running/change.ts";
+import { printReceipt, actingAs, noteUnfinished, reportDelivered, reportPlan, workbenchOf } from "../running/change.ts";
 import { validationMessage } from "../../errors.ts";
 import { addKeyOptions, expiryOf, isMarked, type KeyFlags } from "./new-key.ts";
 import { accessKeyView, deliveredKeyView } from "./keys.ts";
@@ -55,10 +47,9 @@ export const command = defineVerb({
     await (await context.profiles.active()).legacy();
     const bench = await workbenchOf(context);
     if (options.dryRun) {
-      const intent = keyCreationIntent(bench, creation, { mark: creation.marked ? "-(a random mark)" : "" });
-      const { keyBody } = await import("../running/dry-changes.ts");
-      const request_text = keyBody(creation, options.expiresIn);
-      return showRequest(context, { ...intent, request_text }, { "x-organization-id": intent.organization_id });
+      const { showRequest } = await import("../running/dry-run.ts");
+      const { keyCreationStep } = await import("../running/dry-changes.ts");
+      return showRequest(context, keyCreationStep(bench, { creation, expiresIn: options.expiresIn }));
     }
     reportPlan(context, planWords(bench, creation.request));
     noteDefaults(context, options);

@@ -57,10 +57,6 @@ export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   };
 }
 
-export function ownershipOf(id: string, own: OwnKey): Ownership {
-  return ownershipIn(own)(id);
-}
-
 /** Makes one attempt and ignores its failure, because callers also work without the list. */
 export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
@@ -111,7 +107,7 @@ export async function refuseToLockOut(context: Context, profile: ActiveProfile, 
   if (updateProfile || context.settings.yes || secretProfile === profile.name) return;
   const { keyId } = profile;
   const listed = keyId === undefined ? await listKeysOnce(context, profile) : { now: context.clock.now() };
-  const ownership = ownershipOf(id, { keyId, ...listed });
+  const ownership = ownershipIn({ keyId, ...listed })(id);
   if (ownership === "own") throw ownKeyFailure(profile, { ...choice, isAsked: context.output.interactive });
   if (ownership === "other") return;
   if (!context.output.interactive) throw maybeOwnKeyFailure(profile, choice);

@@ -42,7 +42,9 @@ export function keysIn(
   { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },
 ): Choice[] {
   const atAddress = entries.filter((entry) => entry.base_url === baseUrl && kindOf(entry) === "access_key");
-  const revoked = new Set(atAddress.flatMap(revokedIn));
+  const revoked = new Set(
+    atAddress.map((entry) => (entry.state === "replaced" ? entry.resource_id : revokedBy(entry))),
+  );
   const hints = new Map<string, string>();
   for (const entry of atAddress) {
     const { resource_id: id, operation, created_at } = entry;
@@ -51,10 +53,6 @@ export function keysIn(
   }
   const choices = [...hints].map(([value, hint]) => ({ value, hint }));
   return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile uses" }];
-}
-
-function revokedIn(entry: Entry): unknown[] {
-  return [entry.state === "replaced" ? entry.resource_id : revokedBy(entry)];
 }
 
 function nameOf({ request_text }: Entry): string | undefined {

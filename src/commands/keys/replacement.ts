@@ -9,16 +9,8 @@ import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";
 import { parseLifetime } from "../options/global.ts";
-import {
-  mayReplace,
-  mayRevokeUnproven,
-  DeferredPrintErrors,
-  actingAs,
-  noteUnfinished,
-  reportDelivered,
-  workbenchOf,
-} from "../running/change.ts";
-import { overlapNote, oldCredentialWords, withDueTime } from "../running/overlap-words.ts";
+import { mayReplace, mayRevokeUnproven, actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
+import { overlapNote, oldCredentialWords, receiptPrinter } from "../running/overlap-words.ts";
 import { read } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -74,26 +66,17 @@ export async function rotateByReplacement(
     );
   await noteUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
-  const printing = new DeferredPrintErrors();
-  // The receipt is printed before the rotation ends, because a script needs the new key even if the rest fails.
-  const showReceipt = async (receipt: string, dueAt?: string): Promise<void> => {
-    if (destination.isStdout) return;
-    await printing.print(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
-    reportDelivered(context, destination);
-  };
+  const { showReceipt, throwPrintError } = receiptPrinter(context, destination, deliveredKeyView);
   const printingBench = { ...bench, tell: { ...bench.tell, showReceipt } };
   const replaced = await replaceAccessKey(printingBench, request, {
     destination,
     fresh: options.new === true,
     waitMs: 60_000,
-    mayReplace: (entry) => {
-      const question = `Profile ${entry.profile} (${entry.region}): the secret of the new key ${entry.resource_id} is lost. Revoke that key and make another?`;
-      return mayReplace(context, { question, entry });
-    },
+    mayReplace: (entry) => mayReplace(context, entry),
     mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
   });
-  printing.throwError();
+  throwPrintError();
   const { entry, newId, oldId, dueAt } = replaced;
   output.note(
     dueAt === undefined

@@ -26,7 +26,7 @@ export const command = defineVerb({
     const bench = await workbenchOf(context);
     if (options.dryRun) {
       const { requestStep, showSteps } = await import("../running/dry-run.ts");
-      const steps = ids.map((id) => requestStep(`revoke ${id}`, revocationIntent(bench, "key", id), { body: "" }));
+      const steps = ids.map((id) => requestStep(`revoke ${id}`, revocationIntent(bench, "key", id)));
       return showSteps(context, steps);
     }
     await warnOfUsers(context, ids);

@@ -3,13 +3,12 @@ import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
 import type { NextCommand } from "../../next-step.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { knownOptions } from "../policy/known-destination.ts";
-import { actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
-import { questionOf, reportFinding } from "../running/audit-fix.ts";
+import { actingAs, workbenchOf } from "../running/change.ts";
+import { confirmFixes, reportFinding } from "../running/audit-fix.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import { changedSince } from "../keys/audit-fix.ts";
@@ -57,14 +56,9 @@ export async function fixClients(
   }
   const left = findings.filter((finding) => !fixes.some((fix) => fix.finding === finding));
   if (fixes.length === 0) return left;
-  const words = { verb: "rotate", left: "the old client valid for 24h" };
-  const question = questionOf(
-    fixes.map(({ id, destination }) => [id, destination]),
-    words,
-  );
-  if (!(await output.confirm(`${actingAs(bench)}: ${question}`, { destructive: true })))
-    throw new Failure("usage", "Nothing was changed: the answer was no.");
-  await noteUnfinished(context);
+  const places = fixes.map(({ id, destination }) => [id, destination] as const);
+  const words = { as: actingAs(bench), verb: "rotate", left: "the old client valid for 24h" };
+  await confirmFixes(context, places, words);
   const change = async (id: string): Promise<string> => {
     const { destination } = fixes.find((fix) => fix.id === id)!;
     if (destination === undefined) {
@@ -103,7 +97,7 @@ async function showFixes(context: Context, bench: Workbench, fixes: readonly Fix
   const steps = [];
   for (const { id, destination } of fixes) {
     if (destination === undefined) {
-      steps.push(requestStep(`revoke ${id}`, revocationIntent(bench, "client", id), { body: "" }));
+      steps.push(requestStep(`revoke ${id}`, revocationIntent(bench, "client", id)));
       continue;
     }
     const { value: old } = await readClient(context, bench.account.service, id);

@@ -4,7 +4,7 @@ import { Failure } from "../../errors.ts";
 import { stepAs } from "../../next-step.ts";
 import { itemOf } from "../../policy/works.ts";
 import { parseLifetime } from "../options/global.ts";
-import { observe } from "../policy/observe.ts";
+import { noItems, observe } from "../policy/observe.ts";
 import { standardFile } from "../policy/policy-file.ts";
 import { workbenchOf } from "../running/change.ts";
 import { printFindings, whereOf } from "../running/read.ts";
@@ -63,8 +63,6 @@ export const command = defineVerb({
     if (findings.length > 0) throw findingsFailure(findings, await whereOf(context));
   },
 });
-
-const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
 
 function findingsFailure({ length }: readonly ClientFinding[], where: string): Failure {
   const words = `The audit has ${length === 1 ? "1 finding" : `${length} findings`}.`;

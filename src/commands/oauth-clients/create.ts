@@ -1,13 +1,11 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { creationIntent, createOAuthClient } from "../../operations/client.ts";
-import type { Entry } from "../../journal/entry.ts";
 import type { Context } from "../../context.ts";
 import { parseDuration } from "../options/global.ts";
 import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
   mayReplace,
   printReceipt,
-  showRequest,
   deliveryWords,
   checkedDeliveryWords,
   actingAs,
@@ -57,9 +55,9 @@ export const command = defineVerb({
     const destination = await context.secrets.destination({ ...secretOptions, yields: "oauth_client" }, show);
     const bench = await workbenchOf(context);
     if (options.dryRun) {
-      const intent = creationIntent(bench, request);
-      const key = options.idempotencyKey ?? "(a new random UUID)";
-      return showRequest(context, intent, { "Service-Version": intent.service_version, "Idempotency-Key": key });
+      const { placeholders, requestStep, showRequest } = await import("../running/dry-run.ts");
+      const headers = { "Idempotency-Key": options.idempotencyKey ?? placeholders.key };
+      return showRequest(context, requestStep("create the client", creationIntent(bench, request), { headers }));
     }
     reportPlan(
       context,
@@ -71,7 +69,7 @@ export const command = defineVerb({
       waitMs,
       key: options.idempotencyKey,
       fresh: options.new === true,
-      mayReplace: (lost) => mayReplace(context, { question: questionOf(lost), entry: lost }, options.replaceLostSecret),
+      mayReplace: (lost) => mayReplace(context, lost, options.replaceLostSecret),
     });
     if (kind === "delivered_before")
       context.output.note("The secret of this client was delivered before: its receipt does not contain it.");
@@ -81,10 +79,6 @@ export const command = defineVerb({
     if (place) context.output.note(place);
   },
 });
-
-function questionOf({ profile, region, resource_id }: Entry): string {
-  return `Profile ${profile} (${region}): the secret of client ${resource_id} is lost. Revoke this client and create another?`;
-}
 
 async function showReceipt(context: Context, receipt: string, { withSecret }: { withSecret: boolean }): Promise<void> {
   const view = { ...oauthClientView, nulls: withSecret ? [] : ["client_secret"] };

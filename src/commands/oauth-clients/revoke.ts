@@ -30,7 +30,7 @@ export const command = defineVerb({
     const bench = await workbenchOf(context);
     if (options.dryRun) {
       const { requestStep, showSteps } = await import("../running/dry-run.ts");
-      const steps = ids.map((id) => requestStep(`revoke ${id}`, revocationIntent(bench, "client", id), { body: "" }));
+      const steps = ids.map((id) => requestStep(`revoke ${id}`, revocationIntent(bench, "client", id)));
       return showSteps(context, steps);
     }
     await warnOfUsers(context, ids);

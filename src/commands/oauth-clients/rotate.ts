@@ -5,19 +5,10 @@ import type { RotationResult } from "../../operations/rotation.ts";
 import { serviceTime, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { Entry } from "../../journal/entry.ts";
 import { parseDuration, parseLifetime } from "../options/global.ts";
 import { askDestination, screenOverlapMs, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import {
-  mayReplace,
-  mayRevokeUnproven,
-  DeferredPrintErrors,
-  reportDelivered,
-  actingAs,
-  noteUnfinished,
-  workbenchOf,
-} from "../running/change.ts";
-import { overlapNote, oldCredentialWords, withDueTime } from "../running/overlap-words.ts";
+import { mayReplace, mayRevokeUnproven, actingAs, noteUnfinished, workbenchOf } from "../running/change.ts";
+import { overlapNote, oldCredentialWords, receiptPrinter } from "../running/overlap-words.ts";
 import { flags, shell } from "../../next-step.ts";
 import { type Destination, isForProfile } from "../../secrets/destination.ts";
 import { callerOf, isSecretStored } from "../keys/own-key.ts";
@@ -95,24 +86,18 @@ export const command = defineVerb({
     const agreed = await confirmRotation(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await noteUnfinished(context);
-    const printing = new DeferredPrintErrors();
-    // The receipt is printed before the rotation ends, because a script needs the new client even if the rest fails.
-    const showReceipt = async (receipt: string, dueAt?: string): Promise<void> => {
-      if (destination.isStdout) return;
-      await printing.print(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
-      reportDelivered(context, destination);
-    };
+    const { showReceipt, throwPrintError } = receiptPrinter(context, destination, deliveredClientView);
     const rotated = await rotateOAuthClient(
       { ...bench, tell: { ...bench.tell, showReceipt } },
       { old, overlapMs, keepOld },
       {
         destination,
         waitMs,
-        mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, options.replaceLostSecret),
+        mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret),
         mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       },
     );
-    printing.throwError();
+    throwPrintError();
     reportOldClient(context, rotated, serviceTime(bench));
   },
 });
@@ -163,10 +148,6 @@ function confirmRotation(
     `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${oldCredentialWords(plan.id, plan)}?`,
     { destructive: true },
   );
-}
-
-function questionOf({ profile, region, resource_id }: Entry): string {
-  return `Profile ${profile} (${region}): the secret of the new client ${resource_id} is lost. Revoke it and create another?`;
 }
 
 const deliveredClientView = { ...oauthClientView, nulls: ["client_secret"] };

@@ -116,22 +116,10 @@ export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string,
     fields: flags.fields === undefined ? undefined : parseFields(flags.fields),
     serviceVersion: checkVersion(flags.serviceVersion ?? (env.INTEG_SERVICE_VERSION || undefined)),
     timeoutMs: positive(
-      duration({
-        name: "--timeout",
-        flag: flags.timeout,
-        variable: "INTEG_TIMEOUT",
-        inVariable: env.INTEG_TIMEOUT,
-        standard: "30s",
-      }),
+      duration(["--timeout", flags.timeout], ["INTEG_TIMEOUT", env.INTEG_TIMEOUT], "30s"),
       "--timeout",
     ),
-    retryForMs: duration({
-      name: "--retry-for",
-      flag: flags.retryFor,
-      variable: "INTEG_RETRY_FOR",
-      inVariable: env.INTEG_RETRY_FOR,
-      standard: "2m",
-    }),
+    retryForMs: duration(["--retry-for", flags.retryFor], ["INTEG_RETRY_FOR", env.INTEG_RETRY_FOR], "2m"),
     yes: flags.yes === true,
     noInput:
       flags.input === false || isEnabled(env.INTEG_NO_INPUT) || isEnabled(env.CI) || agentMode(env) !== undefined,
@@ -204,16 +192,10 @@ function checkVersion(text: string | undefined): string | undefined {
   return text;
 }
 
-interface DurationSource {
-  readonly name: string;
-  readonly flag: string | undefined;
-  readonly variable: string;
-  readonly inVariable: string | undefined;
-  readonly standard: string;
-}
+type Named = readonly [name: string, text: string | undefined];
 
-function duration({ name, flag, variable, inVariable, standard }: DurationSource): number {
-  return flag === undefined ? parseDuration(inVariable || standard, variable) : parseDuration(flag, name);
+function duration([flag, typed]: Named, [variable, set]: Named, standard: string): number {
+  return typed === undefined ? parseDuration(set || standard, variable) : parseDuration(typed, flag);
 }
 
 function positive(ms: number, name: string): number {

@@ -19,7 +19,7 @@ export const command = defineVerb({
     const { value, body } = answer;
     if (Array.isArray(value) && value.every(isObject)) {
       const rows = value.map((row) => ({ value: row, text: JSON.stringify(row) }));
-      const list = { rows, wrappedIn: undefined, saysMore: false };
+      const list = { rows, saysMore: false };
       return printRows(context, list, { columns: [], singular: "membership", plural: "memberships" });
     }
     if (!isObject(value))

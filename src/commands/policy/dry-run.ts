@@ -47,5 +47,5 @@ async function stepsOf(
   const expiresIn = item.expiresInMs === undefined ? undefined : shortDuration(item.expiresInMs);
   return step.do === "replace"
     ? keyReplacementSteps(bench, { request: keyReplacement(bench, item, step.old), expiresIn, destination })
-    : [keyCreationStep(bench, { creation: keyCreation(bench, item), expiresIn }), ...deliverySteps(destination)];
+    : [keyCreationStep(bench, { creation: keyCreation(bench, item), expiresIn }), ...deliverySteps(destination.record)];
 }

@@ -99,7 +99,7 @@ export function adoptionCommands(
   return candidates.map(({ id }) => adoptionCommand({ kind, name }, id, file));
 }
 
-function adoptionCommand({ kind, name }: Pick<ItemRef, "kind" | "name">, id: string, file: string): NextCommand {
+export function adoptionCommand({ kind, name }: Pick<ItemRef, "kind" | "name">, id: string, file: string): NextCommand {
   const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
   return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${name}`;
 }

@@ -18,6 +18,16 @@ import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 const parallelRequests = 16;
 
+/** Stands for the policy if there is none. */
+export const noItems: Policy = {
+  id: "",
+  items: [],
+  maxFailures: 1,
+  changesPerRun: 1,
+  keepFreeSlots: 0,
+  unmanaged: "ignore",
+};
+
 export interface Observation {
   readonly observed: Observed;
   readonly entries: readonly Entry[];

@@ -6,7 +6,7 @@ import type { Column } from "../../output/formats/format.ts";
 import { Failure } from "../../errors.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
 import { unmanagedWords } from "./plan-page.ts";
-import { fileWords } from "./policy-file.ts";
+import { adoptionCommand } from "./held.ts";
 import { type NextCommand, shell, stepAs } from "../../next-step.ts";
 
 export const planColumns: readonly Column[] = [
@@ -62,9 +62,8 @@ function adoption(
   { file, taken }: { readonly file: string; readonly taken: Set<string> },
 ): NextCommand {
   if (kind === "access_key" && state === "expired" && ownership === "other") return shell`integ keys revoke ${id}`;
-  const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
   const item = freeName(baseNameOf({ kind, id, name, serviceAccount }), kind, taken);
-  return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${item}`;
+  return adoptionCommand({ kind, name: item }, id, file);
 }
 
 export function assertSlots({ refusals }: Plan): void {

@@ -19,7 +19,7 @@ import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { actingFor, planOptions, missingForItems } from "./acting.ts";
 import { stepForHeld } from "./held.ts";
-import { observe, scopeOf } from "./observe.ts";
+import { noItems, observe, scopeOf } from "./observe.ts";
 import { type LiveCredential, type Status, type StatusItem, statusPage } from "./status-page.ts";
 import { assertFolder, readTextFile } from "./text-file.ts";
 import { fileWords, loadPolicy, standardFile } from "./policy-file.ts";
@@ -185,22 +185,13 @@ function assertReplaceable({ output, settings }: Context, typed: string): void {
   });
 }
 
-const noPolicy: Policy = {
-  id: "",
-  items: [],
-  maxFailures: 3,
-  changesPerRun: 20,
-  keepFreeSlots: 0,
-  unmanaged: "ignore",
-};
-
 interface SampleOptions {
   readonly policy: Policy | undefined;
   readonly account: Account;
   readonly out: string | undefined;
 }
 
-async function printSamples(context: Context, { policy = noPolicy, account, out }: SampleOptions): Promise<void> {
+async function printSamples(context: Context, { policy = noItems, account, out }: SampleOptions): Promise<void> {
   const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const { samplesOf } = await import("./metrics.ts");
@@ -509,7 +500,6 @@ interface ListedKeys {
 
 /** @returns no keys if the profile cannot list them; a row with the reason if the request fails */
 async function listedKeys(context: Context): Promise<ListedKeys> {
-  const none = { keys: [], nowMs: 0 };
   const profile = await context.profiles.active();
   let isWithoutKeys = profile.organizationId === undefined || profile.keyExchange === undefined;
   try {
@@ -529,7 +519,7 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
     if (!isWithoutKeys) return unlistedKeys(error);
     // The page prints the same reason.
     if (!context.output.isTable) context.output.note(`Without access keys: ${error.message}`);
-    return { ...none, withoutKeys: error.message };
+    return { keys: [], nowMs: 0, withoutKeys: error.message };
   }
 }
 

@@ -26,7 +26,7 @@ export async function revokeUnmanaged(
       continue;
     }
     const { revokeNamed } = await import("../../operations/revocation.ts");
-    await revokeNamed(bench, kind === "oauth_client" ? "client" : "key", id);
+    await revokeNamed(bench, noun, id);
     output.note(`The ${noun} ${id} is revoked.`);
   }
 }

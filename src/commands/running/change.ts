@@ -18,8 +18,8 @@ import {
   movedWords,
   otherPlaces,
   isInPlace,
+  nounOf,
 } from "../../journal/entry.ts";
-import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import {
   type Destination,
@@ -164,7 +164,7 @@ export function actingAs({ account }: Workbench): string {
  */
 export async function mayReplace(
   { output, settings, secrets }: Context,
-  { question, entry }: { readonly question: string; readonly entry: Entry },
+  entry: Entry,
   isPermitted = false,
 ): Promise<boolean> {
   if (isPermitted) return true;
@@ -172,15 +172,24 @@ export async function mayReplace(
   if (settings.yes) return !isInPlace(entry) || entry.state === "secret_lost";
   if (!output.interactive) return false;
   output.note(lostWords(entry));
-  return output.confirm(question, { destructive: true });
+  return output.confirm(replacementQuestion(entry), { destructive: true });
+}
+
+function replacementQuestion(entry: Entry): string {
+  const { resource_id, parent, profile, region } = entry;
+  const as = `Profile ${profile} (${region})`;
+  const what = nounOf(entry);
+  if (isInPlace(entry))
+    return `${as}: a new secret of key ${resource_id} may have been created and lost. Rotate it again?`;
+  const lost = `the secret of ${parent === null ? what : `the new ${what}`} ${resource_id} is lost`;
+  return `${as}: ${lost}. Revoke this ${what} and create another?`;
 }
 
 function lostWords(entry: Entry): string {
-  const { id, resource_id, operation } = entry;
-  const noun = operation.startsWith("access_key.") ? "key" : "client";
+  const { id, resource_id } = entry;
   const changeWords = isInPlace(entry)
     ? `The rotation of key ${resource_id} was sent and may have taken effect: the old secret may no longer work`
-    : `The creation was sent and took effect: the ${noun} ${resource_id} exists`;
+    : `The creation was sent and took effect: the ${nounOf(entry)} ${resource_id} exists`;
   return `${changeWords}. Its new secret did not arrive here, or was not saved. The journal keeps the request as entry ${id}.`;
 }
 
@@ -199,12 +208,6 @@ export async function mayRevokeUnproven(
     isAccepted ||
     (!settings.yes && output.interactive && output.confirm(question, { destructive: true, isPersonal: true }))
   );
-}
-
-export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {
-  context.output.note("Nothing was sent, and nothing was written to the journal.");
-  const { method, base_url, path, request_text } = intent;
-  await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }
 
 /** Prints the plan without a question, because a creation destroys nothing. */
@@ -260,25 +263,6 @@ export async function printReceipt(print: () => Promise<void>): Promise<void> {
       hint: undefined,
       nextCommand: shell`integ journal list --all`,
     });
-  }
-}
-
-/** Keeps print errors until the change has ended. */
-export class DeferredPrintErrors {
-  #error: Error | undefined;
-
-  async print(print: () => Promise<void>): Promise<void> {
-    try {
-      await printReceipt(print);
-    } catch (error) {
-      if (!(error instanceof Error)) throw error;
-      this.#error = error;
-    }
-  }
-
-  /** Call after the change. @throws the last error of `print` */
-  throwError(): void {
-    if (this.#error !== undefined) throw this.#error;
   }
 }
 

@@ -12,7 +12,7 @@ import { dueAt, type Entry, isInPlace, isSettled, kindOf, rotatedBy, type Client
 import type { Intent, Journal } from "../../journal/journal.ts";
 import { currentChild, laterRotation } from "../../journal/rotations.ts";
 import { segment } from "../../api/call/request.ts";
-import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
+import type { Destination } from "../../secrets/destination.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import { deliverySteps, type DryStep, placeholders, requestStep } from "./dry-run.ts";
 
@@ -20,7 +20,10 @@ type ClientRequest = Parameters<typeof creationIntent>[1];
 
 export function clientCreationSteps(bench: Workbench, request: ClientRequest, destination: Destination): DryStep[] {
   const headers = { "Idempotency-Key": placeholders.key };
-  return [requestStep("create the client", creationIntent(bench, request), { headers }), ...deliverySteps(destination)];
+  return [
+    requestStep("create the client", creationIntent(bench, request), { headers }),
+    ...deliverySteps(destination.record),
+  ];
 }
 
 export function clientRotationSteps(
@@ -42,7 +45,7 @@ function proofSteps(proof: ClientProof | null, noun: string): DryStep[] {
 function revocationStep(intent: Intent, { id, overlapMs, unusedMs }: Overlap & { readonly id: string }): DryStep {
   const unused = unusedMs === undefined ? "" : `, or earlier, once it was not used for ${unusedMs / 1000}s`;
   const when = overlapMs > 0 ? ` when the overlap ends (${overlapMs / 1000}s after the proof${unused})` : "";
-  return requestStep(`revoke ${id}${when}`, intent, { body: "" });
+  return requestStep(`revoke ${id}${when}`, intent);
 }
 
 /** @param expiresIn a lifetime, because the expiry is known only in the run */
@@ -50,17 +53,12 @@ export function keyCreationStep(
   bench: Workbench,
   { creation, expiresIn }: { readonly creation: KeyCreation; readonly expiresIn?: string | undefined },
 ): DryStep {
-  return requestStep(
-    "create the key",
-    keyCreationIntent(bench, creation, { mark: creation.marked ? placeholders.mark : "" }),
-    {
-      body: keyBody(creation, expiresIn),
-    },
-  );
+  const intent = keyCreationIntent(bench, creation, { mark: creation.marked ? placeholders.mark : "" });
+  return requestStep("create the key", intent, { body: keyBody(creation, expiresIn) });
 }
 
 /** Values that only the run can know are in parentheses. */
-export function keyBody({ request, marked }: KeyCreation, expiresIn: string | undefined): string {
+function keyBody({ request, marked }: KeyCreation, expiresIn: string | undefined): string {
   const name = marked ? `${request.name}${placeholders.mark}` : request.name;
   const expiresAt = expiresIn === undefined ? request.expiresAt : `(${expiresIn} from the request)`;
   return accessKeyBody({ ...request, name, expiresAt });
@@ -78,7 +76,7 @@ export function keyReplacementSteps(
   const { oldId, creation } = request;
   return [
     keyCreationStep(bench, { creation, expiresIn }),
-    ...deliverySteps(destination),
+    ...deliverySteps(destination.record),
     { what: "prove the new key by exchanging its secret, if the profile can" },
     revocationStep(revocationIntent(bench, "key", oldId), { ...request, id: oldId }),
   ];
@@ -87,7 +85,7 @@ export function keyReplacementSteps(
 export function keyRotationSteps({ account }: Workbench, id: string, destination: Destination): DryStep[] {
   const url = `${account.baseUrl}/api/v1/access-keys/${segment(id, "key id")}/rotate`;
   const headers = { "x-organization-id": account.organizationId };
-  return [{ what: `rotate ${id} in place`, method: "POST", url, headers }, ...deliverySteps(destination)];
+  return [{ what: `rotate ${id} in place`, method: "POST", url, headers }, ...deliverySteps(destination.record)];
 }
 
 export interface RecoveryChoice {
@@ -122,9 +120,9 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
     case "look":
       return [{ what: "look for the key in the list; the next request depends on it" }];
     case "send":
-      if (operation.endsWith(".revoke")) return [storedRequest("revoke it again", entry, "")];
+      if (operation.endsWith(".revoke")) return [storedRequest("revoke it again", entry)];
       if (isInPlace(entry)) return [storedRequest("rotate the key", entry)];
-      return [storedRequest("send the stored creation, under its key", entry), ...deliveriesOf(entry)];
+      return [storedRequest("send the stored creation, under its key", entry), ...deliverySteps(entry.destination)];
     case "replace":
       return replacementSteps(entry, choice);
     case "wait":
@@ -146,24 +144,14 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
   }
 }
 
-function storedRequest(what: string, entry: Entry, body = entry.request_text): DryStep {
-  const { method = "POST", path = "", base_url, idempotency_key, service_version, organization_id } = entry;
-  const legacy = path.startsWith("/api/");
-  const headers: Record<string, string | null> = legacy
-    ? { "x-organization-id": organization_id }
-    : { "Service-Version": service_version };
-  if (idempotency_key !== null) headers["Idempotency-Key"] = idempotency_key;
-  return { what, method, url: `${base_url}${path}`, headers, ...(body === "" ? {} : { body }) };
+function storedRequest(what: string, entry: Entry): DryStep {
+  const { idempotency_key: key } = entry;
+  return requestStep(what, entry, { headers: key === null ? {} : { "Idempotency-Key": key } });
 }
 
 function revocationOf(entry: Entry, id: string | null | undefined): DryStep {
   const path = kindOf(entry) === "access_key" ? `/api/v1/access-keys/${id}` : `/v1/oauth_clients/${id}`;
-  return storedRequest(`revoke ${id}`, { ...entry, method: "DELETE", path, idempotency_key: null }, "");
-}
-
-function deliveriesOf({ destination }: Entry): DryStep[] {
-  const places = placesOf(destination);
-  return places.map((place) => ({ what: `deliver the secret to ${describeDestination(place).name}` }));
+  return storedRequest(`revoke ${id}`, { ...entry, method: "DELETE", path, idempotency_key: null });
 }
 
 function replacementSteps(entry: Entry, { replaces }: RecoveryChoice): DryStep[] {
@@ -174,5 +162,5 @@ function replacementSteps(entry: Entry, { replaces }: RecoveryChoice): DryStep[]
   if (!replaces) return [{ what: "its secret is lost: --replace-lost-secret revokes and creates" }];
   const idempotency_key = entry.operation === "access_key.create" ? null : placeholders.key;
   const again = storedRequest("create it again", { ...entry, idempotency_key });
-  return [revocationOf(entry, entry.resource_id), again, ...deliveriesOf(entry)];
+  return [revocationOf(entry, entry.resource_id), again, ...deliverySteps(entry.destination)];
 }

@@ -1,8 +1,9 @@
 // Prints a row for each step of `--dry-run`.
 import type { Context } from "../../context.ts";
+import type { Entry } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { Column } from "../../output/formats/format.ts";
-import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
+import { describeDestination, placesOf } from "../../secrets/destination.ts";
 
 /** Values in parentheses are known only in the run. */
 export interface DryStep {
@@ -38,10 +39,19 @@ export async function showSteps({ output }: Context, steps: readonly DryStep[]):
   output.note("Dry run: no change was sent, and nothing was written.");
 }
 
+/** Shows a request alone, with its body as an object. */
+export async function showRequest({ output }: Context, step: DryStep): Promise<void> {
+  const { method, url, headers, body = "" } = step;
+  output.note("Nothing was sent, and nothing was written to the journal.");
+  await output.document({ method, url, headers, body: JSON.parse(body) });
+}
+
+type Request = Omit<Intent, "idempotent">;
+
 /** @param headers in addition to the headers of the contract */
 export function requestStep(
   what: string,
-  { method = "POST", base_url, path = "", request_text, service_version, organization_id }: Intent,
+  { method = "POST", base_url, path = "", request_text, service_version, organization_id }: Request,
   { body = request_text, headers = {} }: { readonly body?: string; readonly headers?: DryStep["headers"] } = {},
 ): DryStep {
   const isLegacy = path.startsWith("/api/");
@@ -53,10 +63,10 @@ export function requestStep(
     method,
     url: `${base_url}${path}`,
     headers: { ...own, ...headers },
-    body: body === "" ? undefined : body,
+    body: method === "DELETE" || body === "" ? undefined : body,
   };
 }
 
-export function deliverySteps({ record }: Destination): DryStep[] {
+export function deliverySteps(record: Entry["destination"]): DryStep[] {
   return placesOf(record).map((place) => ({ what: `deliver the secret to ${describeDestination(place).name}` }));
 }

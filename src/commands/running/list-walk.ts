@@ -299,11 +299,9 @@ export const addListOptions = sharedOptions((command) =>
 export type ListFlags = FlagsOf<typeof addListOptions>;
 
 function planOf(flags: ListFlags): ListPlan {
-  const max =
-    flags.max === undefined ? undefined : wholeNumber("--max", flags.max, { least: 1, most: Number.MAX_SAFE_INTEGER });
+  const max = flags.max === undefined ? undefined : wholeNumber("--max", flags.max, Number.MAX_SAFE_INTEGER);
   const walks = flags.all === true || max !== undefined;
-  const limit =
-    flags.limit === undefined ? undefined : wholeNumber("--limit", flags.limit, { least: 1, most: largestPage });
+  const limit = flags.limit === undefined ? undefined : wholeNumber("--limit", flags.limit, largestPage);
   refuseContradictions(flags);
   return {
     limit: limit ?? (walks ? largestPage : undefined),
@@ -319,10 +317,10 @@ function planOf(flags: ListFlags): ListPlan {
   };
 }
 
-function wholeNumber(flag: string, text: string, { least, most }: { least: number; most: number }): number {
+function wholeNumber(flag: string, text: string, most: number): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+  if (value >= 1 && value <= most) return value;
+  const range = most === Number.MAX_SAFE_INTEGER ? "from 1" : `from 1 to ${most}`;
   throw invalidValue(flag, text, {
     why: `it is not a whole number ${range}`,
     hint:

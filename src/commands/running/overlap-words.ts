@@ -3,7 +3,10 @@ import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";
 import { isShortOverlap, type Overlap, type RotationResult } from "../../operations/rotation.ts";
+import type { ResourceView } from "../../output/formats/format.ts";
 import { timeAhead } from "../../output/relative-time.ts";
+import type { Destination } from "../../secrets/destination.ts";
+import { printReceipt, reportDelivered } from "./change.ts";
 
 export function oldCredentialWords(old: string, { overlapMs, unusedMs }: Overlap): string {
   if (unusedMs !== undefined)
@@ -30,7 +33,30 @@ function durationWords(ms: number): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
-export function withDueTime(receipt: string, dueAt: string | undefined): string {
+/**
+ * Prints a rotation's receipt before the rotation ends, because a script needs the new client or key even if the rest
+ * fails. `throwPrintError` is for the time after the change.
+ */
+export function receiptPrinter(context: Context, destination: Destination, view: ResourceView) {
+  let failed: Error | undefined;
+  return {
+    async showReceipt(receipt: string, dueAt?: string): Promise<void> {
+      if (destination.isStdout) return;
+      try {
+        await printReceipt(() => context.output.resource(withDueTime(receipt, dueAt), view));
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        failed = error;
+      }
+      reportDelivered(context, destination);
+    },
+    throwPrintError(): void {
+      if (failed !== undefined) throw failed;
+    },
+  };
+}
+
+function withDueTime(receipt: string, dueAt: string | undefined): string {
   return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
 }
 

@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext, type ConnectionOptions } from "node:tls";
-import { Failure } from "../../errors.ts";
+import { Failure, reasonOf } from "../../errors.ts";
 import { nothingSent } from "../store.ts";
 import { type Address, type Host, isLocal } from "./address.ts";
 
@@ -23,8 +23,7 @@ export function tlsTo(
     createSecureContext(options);
     return options;
   } catch (error) {
-    const what = error instanceof Error ? error.message : String(error);
-    throw new Failure("usage", `The certificates for the journal's server cannot be used: ${what}.`, {
+    throw new Failure("usage", `The certificates for the journal's server cannot be used: ${reasonOf(error)}.`, {
       meaning: nothingSent,
       hint: "Set sslrootcert to a file in PEM form; sslcert and sslkey together, to a certificate and its private key without a passphrase.",
     });

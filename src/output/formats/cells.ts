@@ -20,6 +20,10 @@ export interface CellColumn extends Column {
   readonly field: FieldPath;
 }
 
+export function keyColumn(key: string): CellColumn {
+  return { path: key, heading: key, field: { name: key, steps: [key] } };
+}
+
 const idName = /(?:^|[._])ids?$|Ids?$/;
 
 /** Fields with these names have values from a small set. */

@@ -2,7 +2,7 @@ import { flags } from "../../next-step.ts";
 import { JsonText, type Parts } from "../../api/json/json-text.ts";
 import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { shortened, visibleText } from "../visible-text.ts";
-import { type Cell, type CellColumn, cellColumns, cellOf } from "./cells.ts";
+import { type Cell, type CellColumn, cellColumns, cellOf, keyColumn } from "./cells.ts";
 import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
 /** A spreadsheet runs text that starts like this as a formula; signs may be full-width. */
@@ -90,10 +90,6 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
       extras.reportTo(target.note);
     },
   };
-}
-
-function keyColumn(key: string): CellColumn {
-  return { path: key, heading: key, field: { name: key, steps: [key] } };
 }
 
 function headerLine(columns: readonly CellColumn[], target: ListTarget): string {

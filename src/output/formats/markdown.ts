@@ -2,7 +2,7 @@
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";
-import { type CellColumn, cellColumns, cellOf, keysOf, personCell } from "./cells.ts";
+import { type CellColumn, cellColumns, cellOf, keyColumn, keysOf, personCell } from "./cells.ts";
 import type { Formatter, ListTarget, ListView } from "./format.ts";
 
 export const markdown: Formatter = {
@@ -35,7 +35,7 @@ export const markdown: Formatter = {
 function columnsOf(page: RowPage, view: Pick<ListView, "columns">, { fields }: ListTarget): readonly CellColumn[] {
   const columns = cellColumns(view.columns, fields);
   if (columns.length > 0) return columns;
-  return keysOf(page).map((key) => ({ path: key, heading: key, field: { name: key, steps: [key] } }));
+  return keysOf(page).map(keyColumn);
 }
 
 function cells(row: JsonText, columns: readonly CellColumn[]): string[] {

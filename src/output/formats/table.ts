@@ -5,7 +5,7 @@ import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import type { RowPage } from "../row-page.ts";
 import { type DisplayWidth, asciiWidth, isAscii, isolated, roughWidth, visibleText } from "../visible-text.ts";
-import { type CellColumn, cellColumns, type Cell, personCell, statusCell } from "./cells.ts";
+import { type CellColumn, cellColumns, type Cell, keyColumn, personCell, statusCell } from "./cells.ts";
 import {
   gap,
   joinedWithin,
@@ -318,7 +318,7 @@ function otherColumns(
   return keys
     .filter((key) => !(isTerminal && key === "object"))
     .filter((key) => !columns.some(({ path }) => path === key || path.startsWith(`${key}.`)))
-    .map((key) => ({ path: key, heading: key, field: { name: key, steps: [key] } }));
+    .map(keyColumn);
 }
 
 export async function painter(level: 0 | 1 | 2 | 3): Promise<ChalkInstance | undefined> {

@@ -7,7 +7,7 @@ const later = sent + 60 * 60_000;
 
 function rows(...values: object[]): Rows {
   const of = (value: object) => ({ text: JSON.stringify(value), value: value as Record<string, unknown> });
-  return { rows: values.map(of), wrappedIn: undefined, saysMore: false };
+  return { rows: values.map(of), saysMore: false };
 }
 
 function at(offsetMs: number): string {

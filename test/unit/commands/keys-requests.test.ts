@@ -9,7 +9,6 @@ const now = Date.parse("2026-11-21T00:00:00.000Z");
 function rows(...values: Record<string, unknown>[]) {
   return {
     rows: values.map((value) => ({ value, text: JSON.stringify(value) })),
-    wrappedIn: undefined,
     saysMore: false,
   };
 }

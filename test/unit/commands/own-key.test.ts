@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Ownership, ownershipOf } from "../../../src/commands/keys/own-key.ts";
+import { type Ownership, ownershipIn } from "../../../src/commands/keys/own-key.ts";
 
 const now = Date.parse("2026-11-21T00:00:00.000Z");
 const past = "2026-11-20T00:00:00Z";
@@ -9,12 +9,11 @@ const push = { ...full, scopes: ["push-ingest:*"] };
 function rows(values: readonly object[], saysMore = false) {
   return {
     rows: values.map((value) => ({ value: { ...value }, text: JSON.stringify(value) })),
-    wrappedIn: undefined,
     saysMore,
   };
 }
 
-it.each<[string, Parameters<typeof ownershipOf>[1], Ownership]>([
+it.each<[string, Parameters<typeof ownershipIn>[0], Ownership]>([
   ["the profile knows it", { keyId: "a", now }, "own"],
   ["the profile knows another", { keyId: "b", now }, "other"],
   ["no list", { now }, "maybe"],
@@ -80,5 +79,5 @@ it.each<[string, Parameters<typeof ownershipOf>[1], Ownership]>([
   ["next to one without an id", { rows: rows([{ id: "a", ...full }, full]), now }, "maybe"],
   ["not in a complete list", { rows: rows([{ id: "b", ...full }]), now }, "other"],
 ])("%s", (_what, own, ownership) => {
-  expect(ownershipOf("a", own)).toBe(ownership);
+  expect(ownershipIn(own)("a")).toBe(ownership);
 });

@@ -225,7 +225,7 @@ export class AnAccount {
         },
       };
     });
-    const value = { rows, wrappedIn: undefined, saysMore: false } as unknown as Rows;
+    const value = { rows, saysMore: false } as unknown as Rows;
     return { kind: "answered", status: 200, value, body: Buffer.alloc(0) };
   }
 

@@ -16,19 +16,22 @@ import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 import { canary, client, filesWithCanary, key, modeOf } from "./a-secret.ts";
 
+const keptIn = (undelivered: Undelivered): string[] =>
+  undelivered.entriesWithSpace().filter((entry) => undelivered.isKept(entry));
+
 describe("undelivered secrets", () => {
   it("can be read back unchanged, and only the owner can read them", async () => {
     const stateDir = join(temporaryFolder(), "state");
     const undelivered = new Undelivered(stateDir);
-    expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
+    expect([keptIn(undelivered), undelivered.isKept("e1")]).toEqual([[], false]);
     const before = process.umask(0);
     await undelivered.reserve("e1");
     process.umask(before);
-    expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
+    expect([keptIn(undelivered), undelivered.isKept("e1")]).toEqual([[], false]);
     await undelivered.keep("e1", client);
     await undelivered.keep("e2", key);
     const again = new Undelivered(stateDir);
-    expect([again.read("e1"), again.read("e2"), again.list()]).toEqual([client, key, ["e1", "e2"]]);
+    expect([again.read("e1"), again.read("e2"), keptIn(again)]).toEqual([client, key, ["e1", "e2"]]);
     expect([modeOf(stateDir), modeOf(again.folder), modeOf(join(again.folder, "e1"))]).toEqual(["700", "700", "600"]);
   });
 
@@ -104,7 +107,7 @@ describe("undelivered secrets", () => {
     const torn = Buffer.alloc(readFileSync(path).length);
     text.copy(torn, 0, 0, text.length - 9);
     writeFileSync(path, torn);
-    expect([undelivered.isKept("e1"), undelivered.list()]).toEqual([false, []]);
+    expect([undelivered.isKept("e1"), keptIn(undelivered)]).toEqual([false, []]);
     // A complete secret is kept, even before its file is truncated to its length.
     text.copy(torn);
     writeFileSync(path, torn);

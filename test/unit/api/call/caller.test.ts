@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type Attempt, failureOf } from "../../../../src/api/call/attempt.ts";
+import { type Attempt, failureOf, retryAfterOf } from "../../../../src/api/call/attempt.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
 import { checkCreation, creationBody, decideCreation } from "../../../../src/api/oauth-client-creation.ts";
 import { readProblem } from "../../../../src/api/call/caller.ts";
@@ -153,24 +153,15 @@ describe("a creation", () => {
   }
 
   test("distinguishes the two 409s and 429", async () => {
-    expect((await createAgainst(409, '{"code":"idempotency_key_reuse"}')).decision).toEqual({
-      kind: "key_reuse",
-      status: 409,
-    });
-    expect((await createAgainst(409, '{"code":"invalid_request"}')).decision).toEqual({ kind: "refused", status: 409 });
-    expect((await createAgainst(429, "{}", { "retry-after": "7" })).decision).toEqual({
-      kind: "wait",
-      retryAfterSeconds: 7,
-    });
-    expect((await createAgainst(429, "{}", { "retry-after": "soon" })).decision).toEqual({
-      kind: "wait",
-      retryAfterSeconds: undefined,
-    });
-    expect((await createAgainst(503, "{}", { "retry-after": "8" })).decision).toEqual({
-      kind: "unknown",
-      secret: undefined,
-      retryAfterSeconds: 8,
-    });
+    const decided = async (status: number, body: string, after?: string) => {
+      const { attempt, decision } = await createAgainst(status, body, after ? { "retry-after": after } : {});
+      return { ...decision, after: retryAfterOf(attempt) };
+    };
+    expect(await decided(409, '{"code":"idempotency_key_reuse"}')).toEqual({ kind: "key_reuse" });
+    expect(await decided(409, '{"code":"invalid_request"}')).toEqual({ kind: "refused" });
+    expect(await decided(429, "{}", "7")).toEqual({ kind: "wait", after: 7 });
+    expect(await decided(429, "{}", "soon")).toEqual({ kind: "wait" });
+    expect(await decided(503, "{}", "8")).toEqual({ kind: "unknown", after: 8 });
   });
 
   test("truncated at every byte of its body: unknown, with the secret once its closing quote arrived", async () => {

@@ -7,18 +7,18 @@ const read = (text: string) => readRows(Buffer.from(text));
 
 describe("readRows", () => {
   test.each([
-    ['[{"id":1},{"id":2}]', undefined, 2],
-    ["[]", undefined, 0],
-    ['{"data":[{"id":1}]}', "data", 1],
-    ['{"items":[]}', "items", 0],
-    ['{"accessKeys":[{"id":1}],"warnings":[]}', "accessKeys", 1],
-    ['{"tags":["a"],"keys":[{"id":1}]}', "keys", 1],
-    ['{"nothing":[]}', "nothing", 0],
-    ['{"data":[],"others":[{"id":1}]}', "data", 0],
-  ])("%s", (text, wrappedIn, count) => {
+    ['[{"id":1},{"id":2}]', 2],
+    ["[]", 0],
+    ['{"data":[{"id":1}]}', 1],
+    ['{"items":[]}', 0],
+    ['{"accessKeys":[{"id":1}],"warnings":[]}', 1],
+    ['{"tags":["a"],"keys":[{"id":1}]}', 1],
+    ['{"nothing":[]}', 0],
+    ['{"data":[],"others":[{"id":1}]}', 0],
+  ])("%s", (text, count) => {
     const { rows, ...rest } = read(text);
     expect(rows).toHaveLength(count);
-    expect(rest).toEqual({ wrappedIn, saysMore: false });
+    expect(rest).toEqual({ saysMore: false });
   });
 
   test.each([
