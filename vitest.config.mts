@@ -106,7 +106,6 @@ const withTools = [
 const fuller = [
   "test/contract/{answers,redocly}.test.ts",
   "test/unit/{sandbox/fuzz,secrets/vault-fields}.test.ts",
-  "test/model/policy-year.test.ts",
   ...[
     "{document-commands,documents,examples,guides,keys-ci-doc,tour}",
     "{canary,concurrency,ending,hostile-input,lists-hostile,long-journal,lost-output,package,report,sandbox-start,sbom,start}",

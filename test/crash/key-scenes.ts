@@ -148,31 +148,16 @@ async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | 
 /** Rotates the key with another profile, because the profile's own secret no longer works. */
 async function unlockProfile(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
   const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.here;
-  const words = [
-    "profiles",
-    "add",
-    "admin",
-    "--region",
-    "us",
-    "--base-url",
-    base_url,
-    "--organization-id",
-    organization_id,
-  ];
-  await undisturbed(at, [...words, "--api-key-stdin", "--access-token-endpoint", access_token_endpoint], {
-    input: access_key_secret,
-  });
-  const rotated = await undisturbed(at, [
-    "keys",
-    "rotate",
-    id,
-    "-p",
-    "admin",
-    "--secret-profile",
-    "p",
-    "--new",
-    "--yes",
-  ]);
+  const where = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
+  await undisturbed(
+    at,
+    ["profiles", "add", "admin", ...where, "--api-key-stdin", "--access-token-endpoint", access_token_endpoint],
+    {
+      input: access_key_secret,
+    },
+  );
+  const asAdmin = ["-p", "admin", "--secret-profile", "p", "--new", "--yes"];
+  const rotated = await undisturbed(at, ["keys", "rotate", id, ...asAdmin]);
   if (rotated.code !== 0) return new Error(`the way out ended with ${rotated.code}: ${rotated.stderr}`);
   for (const entry of unsettledIn(journalOf(at))) await undisturbed(at, ["journal", "forget", entry.id, "--yes"]);
   return "locked out, told the way out";

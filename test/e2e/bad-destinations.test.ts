@@ -1,8 +1,7 @@
 // Every command that yields a secret refuses a destination that cannot take it, and sends no change.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { recordFigure } from "../support/figures.mjs";
 import { gitHubOfFile } from "../support/github-server.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home, stayInThisProcess } from "../support/program.ts";
@@ -22,7 +21,6 @@ const github = await gitHubOfFile();
 
 afterEach(async () => {
   vault.calm();
-  vault.isSealed = false;
   vault.secrets.clear();
   github.calm();
   Object.assign(github.repository, { archived: false, push: true });
@@ -37,7 +35,7 @@ interface BadDestination {
   readonly env?: () => Readonly<Record<string, string>>;
   readonly arrange?: (at: Home) => void;
   readonly code: 2 | 3;
-  readonly says: string | RegExp;
+  readonly says: string;
 }
 
 const to = (address: string): string[] => ["--secret-to", address];
@@ -47,38 +45,8 @@ const inKubernetes = to("k8s:apps/my-app#secret");
 
 const table: readonly BadDestination[] = [
   { name: "an unknown store", words: to("valut:a/b#c"), code: 2, says: "it is not the address of a store" },
-  { name: "a partial Vault address", words: to("vault:secret"), code: 2, says: "it is not vault:" },
-  { name: "a partial GitHub address", words: to("github:a#B"), code: 2, says: "it is not github:" },
-  { name: "a partial Kubernetes address", words: to("k8s:a#b"), code: 2, says: "it is not k8s:" },
-  { name: "a partial keychain address", words: to("keychain:a"), code: 2, says: "it is not keychain:" },
-  { name: "integ's own keychain entries", words: to("keychain:integ/p"), code: 2, says: "its own credentials" },
   { name: "no VAULT_ADDR", words: inVault, env: () => ({ VAULT_ADDR: "" }), code: 2, says: "needs VAULT_ADDR" },
-  { name: "no Vault token", words: inVault, env: () => ({ VAULT_TOKEN: "" }), code: 3, says: "has no token" },
   { name: "a wrong Vault token", words: inVault, env: () => ({ VAULT_TOKEN: "none" }), code: 3, says: "not accepted" },
-  { name: "a sealed Vault", words: inVault, arrange: () => void (vault.isSealed = true), code: 2, says: "is sealed" },
-  {
-    name: "a Vault token without write permission",
-    words: inVault,
-    env: () => ({ VAULT_TOKEN: vault.token("read") }),
-    code: 3,
-    says: "may not write",
-  },
-  { name: "an engine of version 1", words: to("vault:old/a#b"), code: 2, says: "not a KV engine of version 2" },
-  {
-    name: "a field that is not a string",
-    words: inVault,
-    arrange: () => vault.put("secret/apps/ci", { client_secret: 1 }),
-    code: 2,
-    says: "is not a string",
-  },
-  {
-    name: "a redirect by Vault",
-    words: inVault,
-    arrange: () => vault.plan(/mounts/, { status: 307, headers: { location: "/x" } }, 9),
-    code: 2,
-    says: "redirect",
-  },
-  { name: "no GitHub token", words: inGitHub, env: () => ({ GH_ENTERPRISE_TOKEN: "" }), code: 3, says: "has no token" },
   {
     name: "an archived repository",
     words: inGitHub,
@@ -86,23 +54,9 @@ const table: readonly BadDestination[] = [
     code: 2,
     says: "archived",
   },
-  {
-    name: "a repository without write permission",
-    words: inGitHub,
-    arrange: () => void (github.repository.push = false),
-    code: 3,
-    says: "may not write",
-  },
   { name: "a missing GitHub environment", words: to("github:my-org/my-repo@no#A"), code: 2, says: "no environment" },
   { name: "no kubectl", words: inKubernetes, env: () => ({ PATH: "/no/such" }), code: 2, says: "not installed" },
   { name: "a store twice", words: [...inVault, ...inVault], code: 2, says: "given twice" },
-  {
-    name: "a store twice, in other letters",
-    words: [...inGitHub, ...to("github:My-Org/My-Repo#client_secret")],
-    code: 2,
-    says: "given twice",
-  },
-  { name: "a file twice", words: ["--secret-file", "a", "--secret-file", "./a"], code: 2, says: /given twice/ },
   {
     name: "an existing file",
     words: ["--secret-file", "taken"],
@@ -113,29 +67,13 @@ const table: readonly BadDestination[] = [
   { name: "a missing folder", words: ["--secret-file", "no/such/file"], code: 2, says: "no/such" },
   { name: "-", words: ["--secret-file", "-"], code: 2, says: "Leave --secret-file out to print the secret" },
   { name: "a missing profile", words: ["--secret-profile", "nobody"], code: 2, says: "nobody" },
-  { name: "an empty command", words: ["--secret-command", " "], code: 2, says: "is empty" },
   {
     name: "an empty check",
     words: ["--secret-command", "cat", "--secret-check-command", ""],
     code: 2,
     says: "is empty",
   },
-  ...[
-    ["a command whose tool is missing", "pass-missing insert --multiline my-app"],
-    ["a command whose file is missing", "./deploy-missing --stdin && echo ok"],
-    ["a pipe whose tool is missing", "age-missing --encrypt | tee out > /dev/null"],
-  ].map(([name = "", command = ""]) => ({
-    name,
-    words: ["--secret-command", command],
-    code: 2 as const,
-    says: `the program "${command.split(" ")[0]}" was not found`,
-  })),
-  {
-    name: "a check whose tool is missing",
-    words: ["--secret-command", "cat > /dev/null", "--secret-check-command", "gh-missing secret get"],
-    code: 2,
-    says: "--secret-check-command: the program",
-  },
+  { name: "a missing tool", words: ["--secret-command", "pass-missing insert"], code: 2, says: "was not found" },
   {
     name: "a check without a command",
     words: ["--secret-file", "a", "--secret-check-command", "cat a"],
@@ -148,14 +86,7 @@ const table: readonly BadDestination[] = [
     code: 2,
     says: "no {secret}",
   },
-  { name: "an unknown format", words: ["--secret-file", "a", "--secret-format", "xml"], code: 2, says: "xml" },
   { name: "a format for a store", words: [...inVault, "--secret-format", "json"], code: 2, says: "does not follow" },
-  {
-    name: "variables without the secret",
-    words: ["--secret-file", "a", "--secret-env", "A=id"],
-    code: 2,
-    says: "no variable for the secret",
-  },
   {
     name: "one invalid destination of two",
     words: ["--secret-file", "a", ...inVault],
@@ -211,13 +142,6 @@ const yielding: readonly Yielding[] = [
   },
 ];
 
-let tried = 0;
-let notAsExpected = 0;
-afterAll(() => {
-  const counts = { destinations: table.length, commands: yielding.length, tried, wrong: notAsExpected };
-  recordFigure("bad destinations", counts);
-});
-
 const run = (at: Home, words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
   integHere(at, words, { env });
 
@@ -244,20 +168,16 @@ describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
       const journal = journalOf(at);
       const { code, stderr } = await run(at, [...words, ...bad.words], bad.env?.());
       const after = await changes();
-      const isBadAddress = /^(?:is not \w+:|names no|given twice)/.test(String(bad.says));
+      const isBadAddress = /^(?:is not \w+:|names no|given twice)/.test(bad.says);
       const isExpected = code === bad.code || (code === orElse && !isBadAddress);
-      const isReported = typeof bad.says === "string" ? stderr.includes(bad.says) : bad.says.test(stderr);
-      if (!isExpected || !isReported) wrong.push(`${bad.name}: exit ${code}: ${stderr}`);
+      if (!isExpected || !stderr.includes(bad.says)) wrong.push(`${bad.name}: exit ${code}: ${stderr}`);
       if (after.length !== before.length) wrong.push(`${bad.name}: sent ${after.slice(before.length).join(", ")}`);
       if (/lost|undelivered/.test(journal) && /"state":"(?:done|replaced)"/.test(journalOf(at)))
         wrong.push(`${bad.name}: the entry was settled`);
       vault.calm();
-      vault.isSealed = false;
       vault.secrets.clear();
       Object.assign(github.repository, { archived: false, push: true });
     }
-    tried += rows.length;
-    notAsExpected += wrong.length;
     expect(wrong).toEqual([]);
     expect([vault.secrets.size, github.changes("CLIENT_SECRET")]).toEqual([0, 0]);
     at.remove();

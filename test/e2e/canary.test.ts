@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, type Home, isOtherBinary } from "../support/program.ts";
 import type { Exchange, HostileResponse } from "../support/recording-relay.ts";
+import { creationWords } from "../support/service.ts";
 import { killedAt } from "../support/strace.ts";
 import { type Allowed, canariesOfTests, type CanaryWorld } from "./canary-world.ts";
 import { isFull } from "../support/sample.ts";
@@ -23,8 +24,7 @@ async function ends(code: number, home: Home, words: readonly string[], allowed:
 }
 
 function createWords(...more: string[]): string[] {
-  const account = world.service.us.service_account_id;
-  return ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json", ...more];
+  return creationWords(world.service, "--json", ...more);
 }
 
 function undeliveredIn(home: Home): string {
@@ -185,16 +185,8 @@ describe("canary secrets of access keys", () => {
     for (const [format, file] of files) {
       await ends(0, home, ["keys", "create", "--name", format, "--secret-file", file, "--secret-format", format]);
       const taker = world.spy("taker", `umask 077; cat > '${home.path(`${file}.taken`)}'`);
-      await ends(0, home, [
-        "keys",
-        "create",
-        "--name",
-        `${format}-2`,
-        "--secret-command",
-        taker,
-        "--secret-format",
-        format,
-      ]);
+      const to = ["--secret-command", taker, "--secret-format", format];
+      await ends(0, home, ["keys", "create", "--name", `${format}-2`, ...to]);
     }
     const created = await ends(0, home, ["keys", "create", "--name", "last", "--secret-file", "out/key", "--json"]);
     const { id } = JSON.parse(created.stdout) as { id: string };
@@ -202,15 +194,8 @@ describe("canary secrets of access keys", () => {
     await ends(0, home, ["keys", "rotate", id, "--by-replacement", "--secret-file", "out/replaced"]);
     await ends(0, home, ["keys", "rotate", own.id, "--yes", "--update-profile"]);
     await ends(12, home, ["keys", "create", "--name", "kept", "--secret-command", "exit 1"]);
-    await ends(0, home, [
-      "journal",
-      "claim",
-      undeliveredIn(home),
-      "--secret-format",
-      "env",
-      "--secret-file",
-      "out/claimed",
-    ]);
+    const claimTo = ["--secret-format", "env", "--secret-file", "out/claimed"];
+    await ends(0, home, ["journal", "claim", undeliveredIn(home), ...claimTo]);
     await ends(0, home, ["keys", "list", "--json"]);
     await ends(0, home, ["people", "search", "a", "--json"]);
     expect(world.leftovers(home)).toEqual([]);
@@ -265,13 +250,8 @@ describe("canary secrets that a response repeats", () => {
     for (const format of ["table", "json"]) {
       await world.run(home, ["entities", "list", ...once, "-o", format]);
       await world.run(home, [...createWords("--secret-file", `out/${format}`, "--new"), ...once, "-o", format]);
-      await world.run(
-        home,
-        [
-          ["keys", "create", "--name", "echoed", "--new", "--secret-file", `out/${format}2`, ...once, "-o"],
-          [format],
-        ].flat(),
-      );
+      const key = ["keys", "create", "--name", "echoed", "--new", "--secret-file", `out/${format}2`];
+      await world.run(home, [...key, ...once, "-o", format]);
     }
     const client = await world.account.make(["entity:read"]);
     world.canaries.add("client secret", client.client_secret);

@@ -5,7 +5,6 @@ import { Account, type ReceivedRequest } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { ended, type Ended, Home, isOtherBinary, until } from "../support/program.ts";
 import { homeOfTest, serviceOfFile } from "../support/service.ts";
-import { recordFigure } from "../support/figures.mjs";
 import { isMissing } from "../support/tools.mjs";
 
 const isTraced = !isMissing("strace");
@@ -119,8 +118,6 @@ describe("concurrent creations", () => {
     const entries = journalOf(at);
     const lost = entries.filter(({ state }) => state !== "done" && state !== "replaced");
     const doubles = await entriesOfTwoProcesses(at);
-    const counts = { processes: 16, "double holders": doubles.length, "lost entries": lost.length };
-    recordFigure("concurrency", counts, "one stopped, one killed");
     expect(doubles).toEqual([]);
     expect(lost).toEqual([]);
     await expectOneClientPerFile(at, files);

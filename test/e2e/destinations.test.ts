@@ -94,14 +94,8 @@ describe("the bytes of a secret", () => {
       `INTEG_ENTRY=${creationIn(at).id}`,
     ])
       expect(text(at, "variables").split("\n")).toContain(line);
-    const late = await create(
-      at,
-      "--new",
-      "--secret-command",
-      "cat >/dev/null; sleep 60",
-      "--secret-command-timeout",
-      "1s",
-    );
+    const slow = ["--secret-command", "cat >/dev/null; sleep 60", "--secret-command-timeout", "1s"];
+    const late = await create(at, "--new", ...slow);
     expect([late.code, late.stderr]).toEqual([12, expect.stringContaining("within 1 s")]);
   });
 });
@@ -241,15 +235,8 @@ describe("a file that lost the delivered secret", () => {
     expect((await create(at, ...to)).code).toBe(12);
     rmSync(at.path("a.secret"));
     const entry = creationIn(at).id;
-    const claimed = await integHere(at, [
-      "journal",
-      "claim",
-      entry,
-      "--secret-file",
-      "a.secret",
-      "--secret-command",
-      "cat > b",
-    ]);
+    const both = ["--secret-file", "a.secret", "--secret-command", "cat > b"];
+    const claimed = await integHere(at, ["journal", "claim", entry, ...both]);
     expect(claimed.code, claimed.stderr).toBe(0);
     expect([text(at, "a.secret"), states(at)]).toEqual([text(at, "b"), ["delivered", "delivered"]]);
     expect(claimed.stderr).toContain(`The secret is in ${at.path("a.secret")}, readable by you alone.`);

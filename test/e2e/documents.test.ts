@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { exitCodes } from "../../src/errors.ts";
 import { root } from "../support/program.ts";
-import { homeOfFile, homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfFile, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const scripting = readFileSync(join(root, "docs/scripting.md"), "utf8");
 const service = await serviceOfFile(["--entities", "1500"]);
@@ -18,8 +18,7 @@ beforeAll(async () => {
 /** Loses the request of a creation whose recovery prints the secret to standard output. */
 async function leaveUnfinished(): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
-  const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
-  expect((await at.integ(["oauth-clients", "create", ...request, "--retry-for", "0"])).code).toBe(7);
+  expect((await at.integ(creationWords(service, "--new", "--retry-for", "0"))).code).toBe(7);
 }
 
 describe("docs/scripting.md", () => {

@@ -11,37 +11,12 @@ import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/s
 
 /** Commands that change no part of the account, the journal or the profiles. */
 const readers = [
-  "entities list",
-  "cohorts members",
-  "people search",
-  "people membership",
-  "oauth-clients get",
-  "oauth-clients list",
-  "oauth-clients token",
-  "keys list",
-  "keys get",
-  "journal list",
-  "journal show",
-  "journal verify",
-  "journal path",
-  "journal export",
-  "plan",
-  "report",
-  "status",
-  "policy check",
-  "profiles list",
-  "profiles show",
-  "doctor",
-  "sandbox start",
-  "sandbox status",
-  "sandbox tour",
-  "spec show",
-  "spec check",
-  "schema",
-  "completion",
-  "commands",
-  "mcp",
-];
+  "entities list, cohorts members, people search, people membership, oauth-clients get",
+  "oauth-clients list, oauth-clients token, keys list, keys get, journal list, journal show",
+  "journal verify, journal path, journal export, plan, report, status, policy check, profiles list",
+  "profiles show, doctor, sandbox start, sandbox status, sandbox tour, spec show, spec check",
+  "schema, completion, commands, mcp",
+].flatMap((line) => line.split(", "));
 
 interface Step {
   readonly what: string;
@@ -62,19 +37,9 @@ beforeEach(async () => {
   home = homeOfTest(tokenEnv(service));
   const client = await integ(...creationWords(service, "--secret-file", "made.secret", "--json"));
   id = (JSON.parse(client.stdout) as { id: string }).id;
-  const created = await integ(
-    "keys",
-    "create",
-    "--name",
-    `k-${process.hrtime.bigint()}`,
-    "--type",
-    "service_account",
-    "--scope",
-    "push-ingest:*",
-    "--secret-file",
-    "key.secret",
-    "--json",
-  );
+  const name = `k-${process.hrtime.bigint()}`;
+  const more = "--type service_account --scope push-ingest:* --secret-file key.secret --json".split(" ");
+  const created = await integ("keys", "create", "--name", name, ...more);
   key = (JSON.parse(created.stdout) as { id: string }).id;
 });
 

@@ -14,14 +14,8 @@ const at = homeOfFile(service.env);
 beforeAll(async () => {
   writeFileSync(at.path("taken"), "mine");
   mkdirSync(at.path("folder"));
-  const address = [
-    "--region",
-    "us",
-    "--base-url",
-    service.us.base_url,
-    "--organization-id",
-    service.us.organization_id,
-  ];
+  const { base_url, organization_id } = service.us;
+  const address = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
   for (const [name, ...commands] of [
     ["vault", "--api-key-command", "exit 4"],
     ["vault-legacy", "--api-key-command", "echo k", "--access-token-command", "cat >/dev/null; exit 5"],
@@ -38,6 +32,8 @@ interface Case {
   readonly fault?: string;
   readonly under?: readonly string[];
 }
+
+const addWords = ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example"];
 
 function errorCases(): readonly Case[] {
   const { service_account_id: sa, poor_service_account_id: poor } = service.us;
@@ -170,17 +166,7 @@ function errorCases(): readonly Case[] {
 
 /** The strace command line that makes calls fail as on a full disk, only on `path` if it is given. */
 function fullDisk(calls: string, path?: string): readonly string[] {
-  const strace = [
-    "strace",
-    "-f",
-    "-qq",
-    "-o",
-    "/dev/null",
-    "-e",
-    `trace=${calls}`,
-    "-e",
-    `inject=${calls}:error=ENOSPC`,
-  ];
+  const strace = `strace -f -qq -o /dev/null -e trace=${calls} -e inject=${calls}:error=ENOSPC`.split(" ");
   return path === undefined ? strace : [...strace, "-P", at.path(path)];
 }
 
@@ -209,10 +195,7 @@ function fullDiskCases(): readonly Case[] {
     },
     {
       what: "a full disk under the profiles",
-      words: [
-        ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example", "--api-key-command"],
-        ["echo k"],
-      ].flat(),
+      words: [...addWords, "--api-key-command", "echo k"],
       under: fullDisk("mkdir,mkdirat"),
     },
   ];

@@ -5,7 +5,7 @@ import { Account } from "../support/account.ts";
 import { PostgresServer, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, serviceOfFile } from "../support/service.ts";
 import { KeysDesk } from "./keys-desk.ts";
 import { isMissing } from "../support/tools.mjs";
 import { typed } from "../support/typed-line.ts";
@@ -90,8 +90,7 @@ async function examples(): Promise<string[]> {
 }
 
 async function client(...more: string[]): Promise<{ id: string; client_id: string; code: number | null }> {
-  const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new", "--json"];
-  const { stdout, stderr, code } = await at.integ(["oauth-clients", "create", ...request, ...more]);
+  const { stdout, stderr, code } = await at.integ(creationWords(service, "--new", "--json", ...more));
   if (code !== 0 && code !== 7 && code !== 12) throw new Error(stderr);
   return {
     ...(code === 0 ? (JSON.parse(stdout) as { id: string; client_id: string }) : { id: "", client_id: "" }),
@@ -134,10 +133,8 @@ const ownHomes: readonly (readonly [line: RegExp, arrange: (home: Home) => Promi
     async (home) => {
       const { client_id } = await client("--secret-file", "./app.secret", "--force");
       const { us } = service;
-      const words = [
-        ["profiles", "add", "app", "--region", "us", "--base-url", us.base_url, "--token-endpoint"],
-        [us.token_endpoint],
-      ].flat();
+      const where = ["--region", "us", "--base-url", us.base_url, "--token-endpoint", us.token_endpoint];
+      const words = ["profiles", "add", "app", ...where];
       const secret = readFileSync(at.path("app.secret"), "utf8");
       const added = await integHere(home, [...words, "--client-id", client_id, "--client-secret-stdin"], {
         input: secret,

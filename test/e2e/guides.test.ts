@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, serviceOfFile } from "../support/service.ts";
 import { typed } from "../support/typed-line.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
@@ -99,11 +99,7 @@ async function newHome(page: string): Promise<Home> {
   return at;
 }
 
-const create = (home: Home, ...more: string[]) =>
-  home.integ(
-    ["oauth-clients", "create", "--service-account", service.eu.service_account_id, "--scope", "entity:read", ...more],
-    { env: {} },
-  );
+const create = (home: Home, ...more: string[]) => home.integ(creationWords({ us: service.eu }, ...more), { env: {} });
 
 async function newClient(at: Home): Promise<string> {
   const { stdout } = await create(at, "--secret-file", "client.secret", "--json");

@@ -5,7 +5,6 @@ import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { anyCharacter } from "../support/any-text.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { recordFigure } from "../support/figures.mjs";
 import { type Ended, Home, stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 
@@ -131,7 +130,6 @@ let requestCount = 0;
 let server: Server;
 let base = "";
 const homes: Home[] = [];
-const tried = { runs: 0, failures: 0 };
 
 beforeAll(async () => {
   stayInThisProcess();
@@ -178,8 +176,6 @@ async function runAndCheck(
   requestCount = 0;
   const ended = await home.integ(words, { env, input: "" });
   const { code, stdout, stderr } = ended;
-  tried.runs += 1;
-  if (code !== 0) tried.failures += 1;
   const about = `integ ${JSON.stringify(words)} ${JSON.stringify(env)}\n${code}\n${stderr}\n${stdout.slice(0, 500)}`;
   expect(codes.has(code ?? -1), about).toBe(true);
   expect(stderr, about).not.toMatch(/This is a bug in integ|^\s+at .*[:(]\d+:\d+\)?$/m);
@@ -194,10 +190,8 @@ async function runAndCheck(
   return ended;
 }
 
-async function all<T>(name: string, grammar: fc.Arbitrary<T>, check: (value: T) => Promise<void>): Promise<void> {
-  Object.assign(tried, { runs: 0, failures: 0 });
+async function all<T>(grammar: fc.Arbitrary<T>, check: (value: T) => Promise<void>): Promise<void> {
   await fc.assert(fc.asyncProperty(grammar, check), { seed, numRuns: perGrammar, endOnFailure: true });
-  recordFigure("hostile input", { seed, runs: tried.runs, "ended with an error": tried.failures, violations: 0 }, name);
 }
 
 const reads = [
@@ -219,7 +213,6 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
   it("in responses", async () => {
     const home = newHome();
     await all(
-      "responses",
       fc.tuple(fc.constantFrom(...reads), fc.array(reply, { minLength: 1, maxLength: 3 })),
       async ([words, some]) => {
         replies = some;
@@ -247,7 +240,6 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       ["journal", "prune", "--older-than", "1d", "--yes", "--json"],
     ] as const;
     await all(
-      "the journal's bytes",
       fc.tuple(fc.array(edit, { minLength: 1, maxLength: 3 }), fc.constantFrom(...commands)),
       async ([edits, words]) => {
         const home = newHome();
@@ -277,30 +269,14 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
     const word = fc.oneof(
       fc.constantFrom(...flags),
       fc.constantFrom(
-        "1",
-        "-1",
-        "0",
-        "90d",
-        "1e9",
-        "NaN",
+        ..."1 -1 0 90d 1e9 NaN a,b oc_1 .. / %00 ~ $(id) --= = \u202e".split(" "),
         "",
         " ",
-        "a,b",
-        "oc_1",
-        "..",
-        "/",
-        "%00",
-        "~",
-        "$(id)",
-        "--=",
-        "=",
-        "\u202e",
         "x".repeat(5000),
       ),
       fc.string({ unit: anyCharacter, maxLength: 20 }).map((text) => text.replaceAll("\0", "")),
     );
     await all(
-      "arguments",
       fc.tuple(fc.constantFrom(...nouns), fc.constantFrom(...verbs), fc.array(word, { maxLength: 6 })),
       async ([noun, verb, words]) => {
         await runAndCheck(home, [noun, verb, ...words]);
@@ -316,25 +292,13 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       );
     const value = fc.oneof(
       fc.constantFrom(
+        ..."0 -1 1e9 xml http:// https://user:pass@host/ ftp://x http://[::1 ../.. 💥 2026-13-99 none".split(" "),
         "",
         " ",
-        "0",
-        "-1",
-        "1e9",
-        "xml",
-        "http://",
-        "https://user:pass@host/",
-        "ftp://x",
-        "http://[::1",
-        "../..",
-        "💥",
-        "2026-13-99",
-        "none",
       ),
       fc.string({ maxLength: 30 }),
     );
     await all(
-      "variables",
       fc.tuple(
         fc.constantFrom(...reads),
         fc.array(fc.tuple(fc.constantFrom(...names), value), { minLength: 1, maxLength: 3 }),

@@ -325,11 +325,8 @@ describe("a person's command that hangs", () => {
 
   it.each(first)("--api-key-command: the first %s ends it, and nothing is sent", async (signal, interrupted) => {
     openHome({ INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_TOKEN_ENDPOINT: "", INTEG_ACCESS_TOKEN: "" });
-    const words = [
-      ["profiles", "add", "p", "--no-verify", "--region", "us", "--base-url", service.us.base_url],
-      ["--api-key-command"],
-    ].flat();
-    const added = await home.integ([...words, `: > '${home.path("begun")}'; exec sleep 300`]);
+    const words = ["profiles", "add", "p", "--no-verify", "--region", "us", "--base-url", service.us.base_url];
+    const added = await home.integ([...words, "--api-key-command", `: > '${home.path("begun")}'; exec sleep 300`]);
     expect(added.code, added.stderr).toBe(0);
     const run = start(["entities", "list", "-p", "p"]);
     await until("the command", () => existsSync(home.path("begun")));

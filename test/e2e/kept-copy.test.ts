@@ -2,15 +2,15 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
+import { creationWords } from "../support/service.ts";
 import { deskOfTests, type KeysDesk, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
 function creations(): [string, string[]][] {
-  const { service_account_id } = desk.service.us;
   return [
-    ["client", ["oauth-clients", "create", "--service-account", service_account_id, "--scope", "entity:read"]],
+    ["client", creationWords(desk.service)],
     ["key", ["keys", "create", "--name", "unkept"]],
   ];
 }

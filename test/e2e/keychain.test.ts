@@ -33,10 +33,8 @@ async function logIn(): Promise<Keyring> {
 }
 
 function add(name: string): Promise<Ended> {
-  const words = [
-    ["profiles", "add", "--no-verify", name, "--region", "us", "--base-url", service.us.base_url],
-    ["--api-key-stdin", "--json"],
-  ].flat();
+  const where = ["--region", "us", "--base-url", service.us.base_url];
+  const words = ["profiles", "add", "--no-verify", name, ...where, "--api-key-stdin", "--json"];
   return at.integ(words, { input: `${service.us.api_key}\n` });
 }
 

@@ -113,10 +113,8 @@ export class KeysDesk {
     const { base_url, organization_id, access_token_endpoint } = this.#here;
     const own = await this.makeKey({ name: `own-${(this.#number += 1)}` });
     const at = this.#keep(new Home());
-    const words = [
-      ["profiles", "add", "--no-verify", "p", "--region", "us", "--base-url", base_url, "--organization-id"],
-      [organization_id],
-    ].flat();
+    const where = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
+    const words = ["profiles", "add", "--no-verify", "p", ...where];
     const added = await integHere(
       at,
       [

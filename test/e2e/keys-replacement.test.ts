@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { creation, entries, deskOfTests, type KeysDesk, secretIn, unfinishedEntries } from "./keys-desk.ts";
+import { entries, deskOfTests, type KeysDesk, secretIn, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
@@ -100,30 +100,6 @@ describe("keys rotate --by-replacement", () => {
     expect((await desk.key(long.id)).status).toBe("active");
     expect((await integHere(at, ["journal", "recover", entry!.id, "--now"])).code).toBe(0);
     expect((await desk.key(long.id)).status).toBe("revoked");
-  });
-
-  it("needs an expiry for an expired key, and options replace its properties", async () => {
-    const { at } = await desk.withProfile();
-    const old = await desk.makeKey({ name: "expired", expiresAt: new Date(Date.now() + 1000).toISOString() });
-    await new Promise((resolve) => setTimeout(resolve, 1100));
-    await desk.service.calm();
-    const missing = await rotate(at, old.id, "--by-replacement", "--secret-file", "a");
-    expect(missing.code).toBe(2);
-    expect(missing.stderr).toContain("--expires-in");
-    expect(await desk.sent("POST", creation)).toBe(0);
-    const given = await rotate(
-      at,
-      old.id,
-      ...`--by-replacement --expires-in 1d --scope push-ingest:* --no-marker --secret-file a --json`.split(" "),
-    );
-    expect(given.code, given.stderr).toBe(0);
-    expect(JSON.parse(given.stdout)).toMatchObject({ name: "expired", scopes: ["push-ingest:*"] });
-  });
-
-  it("of a revoked key is exit 13, of an unknown one exit 4", async () => {
-    const { at } = await desk.withProfile();
-    expect((await rotate(at, "ak_us_retired", "--by-replacement")).code).toBe(13);
-    expect((await rotate(at, "ak_nobody", "--by-replacement")).code).toBe(4);
   });
 
   it.each([

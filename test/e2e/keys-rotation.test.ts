@@ -40,16 +40,14 @@ describe("in place", () => {
   });
 
   it.each([
-    ["before it was handled", "drop=before times=1", 0],
-    ["after it took effect", "drop=after times=1", 1],
-    ["in the middle of the response", "cut=20 times=1", 1],
-    ["with a 500", "status=500 effect=kept times=1", 1],
+    ["before it was handled", "drop=before", 0],
+    ["after it took effect", "drop=after", 1],
   ])(
     "a response lost %s: exit 7 after one POST, and a second rotation only on request",
     async (_name, fault, generation) => {
       const at = desk.withToken();
       const old = await desk.makeKey({ name: "in-place" });
-      await desk.service.fault(`POST /api/v1/access-keys/*/rotate ${fault}`);
+      await desk.service.fault(`POST /api/v1/access-keys/*/rotate ${fault} times=1`);
       const ended = await rotate(at, old.id, "--secret-file", "new.secret");
       expect(ended.code, ended.stderr).toBe(7);
       expect(ended.stderr).toContain("old secret may have stopped working");
@@ -218,15 +216,11 @@ describe("the profile's own key", () => {
 
 describe("a key or client that another profile of this machine uses", () => {
   const warning = /Warning: Profile nightly uses (\S+) too, and will be locked out\./;
-  const nightly = (at: Home, ...credential: string[]): Promise<Ended> =>
-    integHere(
-      at,
-      [
-        ["profiles", "add", "nightly", "--region", "us", "--base-url", desk.service.us.base_url],
-        ["--no-verify", ...credential],
-      ].flat(),
-      { input: "a-secret-of-some-length" },
-    );
+  const nightly = (at: Home, ...credential: string[]): Promise<Ended> => {
+    const where = ["--region", "us", "--base-url", desk.service.us.base_url, "--no-verify"];
+    const words = ["profiles", "add", "nightly", ...where, ...credential];
+    return integHere(at, words, { input: "a-secret-of-some-length" });
+  };
 
   it.each([
     ["rotated in place", ["keys", "rotate"], ["--secret-file", "s"]],

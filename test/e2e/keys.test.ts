@@ -58,15 +58,6 @@ describe("keys create", () => {
     expect(await desk.sent("POST", creation)).toBe(before);
   });
 
-  it("--dry-run sends and writes nothing", async () => {
-    const at = desk.withToken();
-    const { code, stdout } = await at.integ("keys create --name dry --no-marker --dry-run --json".split(" "));
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ method: "POST", body: { name: "dry" } });
-    expect(await desk.sent("POST", /./)).toBe(0);
-    expect(await entries(at)).toEqual([]);
-  });
-
   it("exchanges the profile's secret for a token when needed, and logs neither", async () => {
     const { at, own } = await desk.withProfile();
     const made = await at.integ(["keys", "create", "--name", "by-profile", "--secret-file", "k", "--debug"]);
@@ -129,20 +120,6 @@ describe("keys list and revoke", () => {
     const { id } = await desk.makeKey({ name: "other" });
     expect((await at.integ(["keys", "revoke", own.id, id, "--yes"])).code).toBe(0);
     expect(await entries(at)).toMatchObject([{ resource_id: own.id }, { resource_id: id }]);
-  });
-
-  it.each([
-    ["before it is handled", "drop=before times=1"],
-    ["after it took effect", "drop=after times=1"],
-    ["with a 500", "status=500 times=1"],
-    ["with a 429", "status=429 retry-after=0 times=1"],
-  ])("revoke continues if a request fails %s", async (_name, fault) => {
-    const at = desk.withToken();
-    const { id } = await desk.makeKey({ name: "goes" });
-    await desk.service.fault(`DELETE /api/v1/access-keys/* ${fault}`);
-    expect((await at.integ(["keys", "revoke", id, "--yes"])).code).toBe(0);
-    expect((await desk.key(id)).status).toBe("revoked");
-    expect(await unfinishedEntries(at)).toEqual([]);
   });
 
   it("a revocation of unknown outcome is exit 7, and journal recover finishes it", async () => {

@@ -45,17 +45,8 @@ const changes: Readonly<Record<string, (at: Home, as: readonly string[]) => Prom
   },
   "access_key.rotate unknown": async (at, as) => {
     await service.fault("POST /api/v1/access-keys/*/rotate drop=before times=1");
-    await at.integ([
-      "keys",
-      "rotate",
-      await madeKey(at, as),
-      "--secret-file",
-      "s7",
-      "--yes",
-      "--retry-for",
-      "0",
-      ...as,
-    ]);
+    const to = ["--secret-file", "s7", "--yes", "--retry-for", "0"];
+    await at.integ(["keys", "rotate", await madeKey(at, as), ...to, ...as]);
   },
   "access_key.revoke unknown": async (at, as) => {
     const key = await madeKey(at, as);
@@ -73,13 +64,8 @@ function keyWords(name: string): string[] {
 }
 
 async function madeKey(at: Home, as: readonly string[]): Promise<string> {
-  const { stdout } = await at.integ([
-    ...keyWords(crypto.randomUUID()),
-    "--secret-file",
-    crypto.randomUUID(),
-    "--json",
-    ...as,
-  ]);
+  const to = ["--secret-file", crypto.randomUUID(), "--json"];
+  const { stdout } = await at.integ([...keyWords(crypto.randomUUID()), ...to, ...as]);
   return (JSON.parse(stdout) as { id: string }).id;
 }
 

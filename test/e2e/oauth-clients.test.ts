@@ -1,5 +1,5 @@
 // OAuth clients from the command line: the decision table of §4.2 as a user sees it.
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home, type Ended } from "../support/program.ts";
@@ -63,37 +63,6 @@ describe("create", () => {
     expect(statSync(at.path("client.secret")).mode & 0o777).toBe(0o600);
   });
 
-  it.each([
-    ["an existing file", (at: Home) => writeFileSync(at.path("taken"), "mine"), "taken"],
-    ["a link", (at: Home) => symlinkSync(at.path("elsewhere"), at.path("taken")), "taken"],
-    ["a folder", () => {}, "."],
-    ["a missing folder", () => {}, "nowhere/secret"],
-    ["a folder's name", () => {}, "nowhere/"],
-    ["a name that is too long", () => {}, "x".repeat(300)],
-  ])("refuses %s for the secret before anything is sent", async (_what, arrange, path) => {
-    const at = home();
-    arrange(at);
-    const before = await clientCount();
-    const { code, stderr } = await create(at, "--secret-file", path);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^Error: /);
-    expect(await clientCount()).toBe(before);
-    if (existsSync(at.path("taken"))) expect(readFileSync(at.path("taken"), "utf8")).toBe("mine");
-  });
-
-  it("never overwrites the journal or another file of integ with a secret, not even with --force", async () => {
-    const at = home();
-    expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
-    // Omits the first line, which has the time of the export.
-    const journal = async () => (await integHere(at, ["journal", "export"])).stdout.split("\n").slice(1);
-    const before = [await clientCount(), await journal()];
-    const path = at.path("state", "journal.ndjson");
-    const { code, stderr } = await create(at, "--new", "--secret-file", path, "--force");
-    expect(code).toBe(2);
-    expect(stderr).toContain("integ keeps its own files there");
-    expect([await clientCount(), await journal()]).toEqual(before);
-  });
-
   it("keeps the outcome unknown after a lost connection, and recovers the receipt under the same key", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients drop=before times=1");
@@ -126,24 +95,6 @@ describe("create", () => {
     expect(readFileSync(at.path("place/client.secret"), "utf8")).toMatch(/^sbx_/);
   });
 
-  it("waits as Retry-After says on 429, and never shorter", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients status=429 retry-after=2 times=1");
-    const began = Date.now();
-    expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
-    expect(Date.now() - began).toBeGreaterThanOrEqual(2000);
-  });
-
-  it("ends with 6 if Retry-After exceeds --retry-for; nothing was created", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients status=429 retry-after=60");
-    const { code, stderr } = await create(at, "--secret-file", "client.secret", "--retry-for", "5s");
-    expect(code).toBe(6);
-    expect(stderr).toContain("429");
-    expect(await journal(at)).toMatchObject([{ state: "open" }]);
-    expect(existsSync(at.path("client.secret"))).toBe(false);
-  });
-
   it("reports a lost secret with exit 9, replaces it on request, and leaves one live client", async () => {
     const at = home();
     const before = await liveClients();
@@ -160,29 +111,6 @@ describe("create", () => {
     expect((await journal(at)).map((one) => one.state)).toEqual(["done", "replaced"]);
     expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
-  });
-
-  it("pending: exit 8 with --wait 0s, and the same key afterwards", async () => {
-    const at = home();
-    await service.fault("POST /v1/oauth_clients pending=5 times=1");
-    const { code } = await create(at, "--wait", "0s", "--secret-file", "client.secret");
-    expect(code).toBe(8);
-    const [entry] = await journal(at);
-    expect(entry).toMatchObject({ state: "pending" });
-    expect((await integHere(at, ["journal", "recover", "--wait", "0s"])).code).toBe(8);
-    expect((await journal(at))[0]).toMatchObject({ idempotency_key: entry!.idempotency_key });
-  });
-
-  it.each([
-    ["a key of another request", 409, 5],
-    ["a bad credential", 401, 3],
-    ["a missing permission", 403, 3],
-    ["no OAuth", 404, 4],
-  ])("%s (%i) is final and ends with %i", async (_what, status, exit) => {
-    const at = home();
-    await service.fault(`POST /v1/oauth_clients status=${status}`);
-    expect((await create(at, "--secret-file", "client.secret")).code).toBe(exit);
-    expect(await journal(at)).toMatchObject([{ state: "refused", attempts: 1 }]);
   });
 
   it("the same key again gives the receipt, exit 0; with another request it is refused before sending", async () => {
@@ -209,17 +137,6 @@ describe("create", () => {
     expect(readFileSync(at.path("client.secret"), "utf8")).toBe(secret);
   });
 
-  it("a profile that cannot store a client is refused before anything is sent", async () => {
-    const at = home();
-    const add = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
-    await at.integ(add, { input: service.us.api_key });
-    const before = await clientCount();
-    const { code, stderr } = await create(at, "--secret-profile", "p");
-    expect(code).toBe(2);
-    expect(stderr).toContain("token endpoint");
-    expect(await clientCount()).toBe(before);
-  });
-
   it("resumes an unfinished creation under its key; --new starts another", async () => {
     const at = home();
     await service.fault("POST /v1/oauth_clients drop=before times=1");
@@ -230,16 +147,6 @@ describe("create", () => {
     expect(await journal(at)).toHaveLength(1);
     expect((await create(at, "--new", "--secret-file", "c.secret")).code).toBe(0);
     expect(await journal(at)).toHaveLength(2);
-  });
-
-  it("--dry-run shows the request, sends nothing and leaves no entry", async () => {
-    const at = home();
-    const before = await clientCount();
-    const { code, stdout } = await create(at, "--dry-run", "--json");
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ method: "POST", body: { scopes: ["entity:read"] } });
-    expect(await journal(at)).toEqual([]);
-    expect(await clientCount()).toBe(before);
   });
 });
 

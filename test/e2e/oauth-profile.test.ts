@@ -87,10 +87,8 @@ afterAll(() => {
 
 async function profile(method: string, given = secret, further: readonly string[] = []): Promise<Home> {
   const at = homeOfTest();
-  const words = [
-    ["profiles", "add", "p", "--no-verify", "--region", "us", "--base-url", addressOf(api), "--client-id"],
-    [method],
-  ].flat();
+  const where = ["--region", "us", "--base-url", addressOf(api), "--client-id", method];
+  const words = ["profiles", "add", "p", "--no-verify", ...where];
   const more = ["--client-secret-stdin", "--token-endpoint", `${addressOf(tokens)}/token`, "--client-auth", method];
   expect((await at.integ([...words, ...more, ...further], { input: given })).code).toBe(0);
   return at;
@@ -157,16 +155,8 @@ describe("a token endpoint that needs a scope", () => {
       expect(added.code, added.stderr).toBe(0);
       const create = ["--service-account", us.service_account_id, "--scope", "entity:read", "--secret-file", "s"];
       const created = await at.integ(["oauth-clients", "create", ...create, "--json"]);
-      const rotate = (id: string) => [
-        "oauth-clients",
-        "rotate",
-        id,
-        "--yes",
-        "--secret-file",
-        "s",
-        "--force",
-        "--json",
-      ];
+      const to = ["--yes", "--secret-file", "s", "--force", "--json"];
+      const rotate = (id: string) => ["oauth-clients", "rotate", id, ...to];
       const rotated = await at.integ(rotate((JSON.parse(created.stdout) as { id: string }).id));
       expect(rotated.code, rotated.stderr).toBe(0);
       expect((await at.integ(["journal", "export"])).stdout).toContain('"scope":"entity:read"');

@@ -48,10 +48,8 @@ const policy = (...items: string[]): string =>
 
 /** Creates the key in another home, so that this home's journal does not know it. */
 async function makeKey(name: string): Promise<string> {
-  const words = [
-    ["keys", "create", "--name", name, "--type", "service_account", "--scope", "push-ingest:*", "--new"],
-    ["--no-marker"],
-  ].flat();
+  const more = "--type service_account --scope push-ingest:* --new --no-marker".split(" ");
+  const words = ["keys", "create", "--name", name, ...more];
   const other = homeOfTest(home.env);
   const created = await other.integ([...words, "--secret-file", "made.secret", "--json"]);
   expect(created.code, created.stderr).toBe(0);

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -190,14 +190,7 @@ it("a rotation is proven before a delivery that no one can read back: a claim le
 it("--force covers what a check printed when it was typed, also for the claim", async () => {
   writeFileSync(home.path("a"), "old");
   const to = ["--secret-command", "test ! -e fail && cat > a", "--secret-check-command", "cat a"];
-  const create = [
-    "oauth-clients",
-    "create",
-    "--service-account",
-    service.us.service_account_id,
-    "--scope",
-    "entity:read",
-  ];
+  const create = creationWords(service);
   writeFileSync(home.path("fail"), "");
   expect((await integ(...create, ...to, "--force")).code).toBe(12);
   renameSync(home.path("fail"), home.path("corrected"));

@@ -70,47 +70,6 @@ it("continues with the new credential after it rotated the profile's own", async
   expect((await tokens()) - tokensBefore).toBe(4);
 });
 
-it("does not reuse a profile's old credential after a creation replaced it", async () => {
-  const second = await account.make(["service_account:manage", "entity:read", "organization:read"]);
-  await addProfile(["--client-secret-stdin"], client.client_secret);
-  await interrupt(creationWords(service, "--secret-profile", "nightly", "--new", "--yes"));
-  await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
-  await expectExit(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);
-  const tokensBefore = await tokens();
-  // The new client has no permission to revoke. With the old client's token, the revocation would have succeeded.
-  await recoverAll(7);
-  expect((await account.clients()).find(({ id }) => id === second.id)?.status).toBe("active");
-  expect((await tokens()) - tokensBefore).toBe(2);
-});
-
-it("finishes the replacements that a refused credential interrupted", async () => {
-  await addProfile(["--client-secret-stdin"], client.client_secret);
-  for (const name of ["a", "b"]) {
-    await service.fault("POST /v1/oauth_clients drop=after times=1");
-    await expectExit(7, [...creation(name), "--new", "-p", "nightly", "--retry-for", "0"]);
-  }
-  await service.fault("DELETE /v1/oauth_clients/* status=401 after=1 times=1");
-  const first = await home.integ(["journal", "recover", "--replace-lost-secret", "--json"]);
-  expect(first.code, first.stderr).toBe(3);
-  expect((await recoverAll(0)).states.filter((state) => state.endsWith(" done"))).toHaveLength(1);
-  await expectExit(0, ["journal", "verify"]);
-  expect((await account.live()).filter(({ id }) => id !== client.id)).toHaveLength(2);
-});
-
-it("requests a credential again after a failure", async () => {
-  const [runsFile, broken] = [home.path("asked"), home.path("broken")];
-  const command = `echo run >> '${runsFile}'; if rm '${broken}' 2>/dev/null; then exit 1; fi; echo '${client.client_secret}'`;
-  await addProfile(["--client-secret-command", command]);
-  for (const name of ["a", "b", "c", "d", "e", "f"]) await interrupt([...creation(name), "--new"]);
-  writeFileSync(runsFile, "");
-  writeFileSync(broken, "");
-  const { states } = await recoverAll(7);
-  // Four concurrent entries failed without the credential, and the next entry requested it again.
-  expect(states.filter((state) => state.endsWith(" done"))).toHaveLength(2);
-  expect(readFileSync(runsFile, "utf8")).toBe("run\nrun\n");
-  expect((await recoverAll(0)).states).toHaveLength(4);
-});
-
 it("continues with another token if the service revokes one early", async () => {
   const runsFile = home.path("asked");
   await addProfile(["--client-secret-command", `echo run >> '${runsFile}'; echo '${client.client_secret}'`]);
@@ -122,21 +81,6 @@ it("continues with another token if the service revokes one early", async () => 
   expect(states).toEqual(Array.from({ length: 6 }, () => "oauth_client.create done"));
   // Three tokens: for the first four entries together, for the entry whose token was refused, and for the others.
   expect([readFileSync(runsFile, "utf8"), (await tokens()) - tokensBefore]).toEqual(["run\nrun\nrun\n", 3]);
-});
-
-it("requests a credential that the service refuses only once more", async () => {
-  await addProfile(["--client-secret-stdin"], client.client_secret);
-  const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
-  for (const name of names) await interrupt([...creation(name), "--new"]);
-  const [sentBefore, tokensBefore] = [(await account.creations()).length, await tokens()];
-  await service.fault("POST /v1/oauth_clients status=401");
-  const { states } = await recoverAll(7);
-  expect(states).toEqual(names.map(() => "oauth_client.create unknown"));
-  // A creation that is in flight at the refusal is sent twice, and any other creation once.
-  const sent = (await account.creations()).length - sentBefore;
-  expect(sent).toBeGreaterThan(names.length);
-  expect(sent).toBeLessThanOrEqual(names.length + 4);
-  expect((await tokens()) - tokensBefore).toBeLessThanOrEqual(names.length);
 });
 
 it("says how to finish if the profile now has the credential of another service account (§4.2 rule 2)", async () => {

@@ -10,18 +10,10 @@ function home(env: Readonly<Record<string, string>>): Home {
 }
 
 describe("integ api on GitHub Actions", () => {
-  const words = (key: string): string[] => [
-    "api",
-    "/v1/oauth_clients",
-    "-X",
-    "POST",
-    "-H",
-    `Idempotency-Key: ${key}`,
-    "-f",
-    `service_account_id=${service.us.service_account_id}`,
-    "-f",
-    "scopes[]=entity:read",
-  ];
+  const words = (key: string): string[] => {
+    const fields = ["-f", `service_account_id=${service.us.service_account_id}`, "-f", "scopes[]=entity:read"];
+    return ["api", "/v1/oauth_clients", "-X", "POST", "-H", `Idempotency-Key: ${key}`, ...fields];
+  };
 
   it("masks a new secret before it prints it", async () => {
     const at = home({ ...service.env, GITHUB_ACTIONS: "true" });

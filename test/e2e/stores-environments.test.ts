@@ -89,22 +89,22 @@ describe.skipIf(isMissing("openssl"))("over TLS with a private authority", () =>
   });
 });
 
+function writeItem(at: Home, scopes: string): void {
+  const item = `{ service_account: ${service.us.service_account_id}, scopes: [${scopes}], secret: "vault:${path}#a" }`;
+  writeFileSync(at.path("integ.yaml"), `version: 1\nid: pol_of_this_test\noauth_clients:\n  a: ${item}\n`);
+}
+
 it.each(["apply", "audit --fix"])("%s rotates nothing into the store of another server", async (what) => {
   const at = home(tokenEnv(service));
   const other = await startVault();
-  const item = (scopes: string): void =>
-    writeFileSync(
-      at.path("integ.yaml"),
-      `version: 1\nid: pol_of_this_test\noauth_clients:\n  a: { service_account: ${service.us.service_account_id}, scopes: [${scopes}], secret: "vault:${path}#a" }\n`,
-    );
   try {
-    item("entity:read");
+    writeItem(at, "entity:read");
     expect((await integHere(at, ["apply", "--yes", "--no-input"])).code).toBe(0);
     const before = vault.current(path);
     at.env.VAULT_ADDR = other.origin;
     at.env.VAULT_TOKEN = other.root;
     const isApply = what === "apply";
-    if (isApply) item("entity:read, organization:read");
+    if (isApply) writeItem(at, "entity:read, organization:read");
     else await sleep(2100);
     const words = isApply ? ["apply"] : ["oauth-clients", "audit", "--fix", "--max-age", "1s"];
     const { code, stderr } = await integHere(at, [...words, "--yes", "--no-input"]);
@@ -123,17 +123,12 @@ it.each(["apply", "audit --fix"])("%s rotates nothing into the store of another 
 it("runs against another server do not stall an item for its own", async () => {
   const at = home(tokenEnv(service));
   const other = await startVault();
-  const item = (scopes: string): void =>
-    writeFileSync(
-      at.path("integ.yaml"),
-      `version: 1\nid: pol_of_this_test\noauth_clients:\n  a: { service_account: ${service.us.service_account_id}, scopes: [${scopes}], secret: "vault:${path}#a" }\n`,
-    );
   const apply = async (): Promise<number | null> =>
     (await integHere(at, ["apply", "--yes", "--no-input", "--retry-for", "0"])).code;
   try {
-    item("entity:read");
+    writeItem(at, "entity:read");
     expect(await apply()).toBe(0);
-    item("entity:read, organization:read");
+    writeItem(at, "entity:read, organization:read");
     await service.fault("POST /oauth/token status=503");
     expect(await apply()).toBe(8);
     Object.assign(at.env, { VAULT_ADDR: other.origin, VAULT_TOKEN: other.root });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { PostgresServer } from "../support/postgres.ts";
 import type { Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { creationWords, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
@@ -28,9 +28,7 @@ async function begin(home: Home, region: "us" | "eu"): Promise<void> {
   const body = JSON.stringify({ fault: "POST /v1/oauth_clients drop=before times=1" });
   const headers = { "content-type": "application/json" };
   expect((await fetch(service[region].control_url, { method: "POST", headers, body })).ok).toBe(true);
-  const account = service[region].service_account_id;
-  const words = ["--service-account", account, "--scope", "entity:read", "--retry-for", "0"];
-  const { code, stderr } = await home.integ(["oauth-clients", "create", ...words]);
+  const { code, stderr } = await home.integ(creationWords({ us: service[region] }, "--retry-for", "0"));
   expect(code, stderr).toBe(7);
 }
 

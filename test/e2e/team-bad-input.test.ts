@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { temporaryFolder } from "../support/bundle-driver.ts";
 import { type Certificate, makeAuthority } from "../support/certificates.ts";
 import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
-import { Home } from "../support/program.ts";
 import { homeOfTest } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
@@ -34,16 +33,15 @@ afterAll(() => service.close());
 const creation = "oauth-clients create --service-account sa_1 --scope entity:read --secret-file s".split(" ");
 
 interface Case {
-  readonly what: string;
-  readonly journal: () => string;
-  readonly env?: () => Record<string, string>;
+  readonly journal: string;
+  readonly env?: Record<string, string>;
   readonly code: number;
   readonly says: string;
   readonly next?: string;
 }
 
 async function check({ journal, env: more, code, says, next }: Case): Promise<void> {
-  const home = homeOfTest({ ...env, INTEG_JOURNAL: journal(), ...more?.() });
+  const home = homeOfTest({ ...env, INTEG_JOURNAL: journal, ...more });
   const before = connections;
   for (const words of [creation, ["journal", "list"]]) {
     const started = performance.now();
@@ -64,41 +62,11 @@ async function check({ journal, env: more, code, says, next }: Case): Promise<vo
   expect(connections).toBe(before);
 }
 
-const address = (rest: string): string => `postgresql://${role.name}@127.0.0.1:${server.port}/${rest}`;
-
 describe("without a server", () => {
-  it.each<Case>([
-    {
-      what: "a closed port",
-      journal: () => "postgresql://integ:canary@127.0.0.1:9/integ",
-      code: 11,
-      says: "connection refused",
-    },
-    {
-      what: "an unknown host",
-      journal: () => "postgresql://integ:canary@db.invalid/integ",
-      code: 11,
-      says: "its host name is not known",
-    },
-    {
-      what: "a missing socket",
-      journal: () => "postgresql:///integ?host=/nonexistent",
-      code: 11,
-      says: "its socket was not found",
-    },
-    {
-      what: "libpq's key-value notation",
-      journal: () => "host=db.example password=canary dbname=integ",
-      code: 2,
-      says: "it does not begin with postgresql://",
-    },
-    {
-      what: "an unencrypted remote connection",
-      journal: () => "postgresql://integ:canary@127.0.0.1,db.example/integ?sslmode=prefer",
-      code: 2,
-      says: "unprotected to db.example",
-    },
-  ])("$what", check);
+  it("a closed port", async () => {
+    const journal = "postgresql://integ:canary@127.0.0.1:9/integ";
+    await check({ journal, code: 11, says: "connection refused" });
+  });
 
   it("libpq's key-value notation is never taken for a file name, and is not repeated", async () => {
     const home = homeOfTest(env);
@@ -114,88 +82,32 @@ describe("without a server", () => {
     expect(readdirSync(home.folder)).toEqual(before);
   });
 
-  it.each([
-    ["", "the connection was closed"],
-    ["?sslmode=verify-full", "the server at this address is not PostgreSQL"],
-  ])("a server of another kind%s is reported", async (query, says) => {
-    const web = createServer(
-      (socket) => void socket.once("data", () => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")),
-    );
-    await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void web.close());
-    const at = web.address();
-    const port = typeof at === "object" && at ? at.port : 0;
-    await check({
-      what: "",
-      journal: () => `postgresql://integ:canary@127.0.0.1:${port}/integ${query}`,
-      code: 11,
-      says,
-    });
-  });
-
   it("a host that never replies: 5 s for all hosts together", async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void silent.close());
     const at = silent.address();
     const port = typeof at === "object" && at ? at.port : 0;
-    const journal = () => `postgresql://integ:canary@127.0.0.1:${port},127.0.0.1:${port}/integ`;
-    await check({ what: "", journal, code: 11, says: "no response within 3 s" });
+    const journal = `postgresql://integ:canary@127.0.0.1:${port},127.0.0.1:${port}/integ`;
+    await check({ journal, code: 11, says: "no response within 3 s" });
   });
 });
 
 describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
   beforeAll(async () => {
     server = await PostgresServer.start();
-    await server.sql(
-      `CREATE DATABASE latin OWNER ${role.name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
-    );
-    const home = new Home({ ...env, INTEG_JOURNAL: server.address("newer") });
-    for (const schema of ["newer", "older", "denied"])
-      await home.integ(["journal", "init"], { env: { INTEG_JOURNAL: server.address(schema) } });
-    home.remove();
-    await server.sql("UPDATE newer.integ_meta SET value = '99' WHERE key = 'version'", role.name);
-    await server.sql("UPDATE older.integ_meta SET value = '0' WHERE key = 'version'", role.name);
-    await server.sql("CREATE ROLE guest LOGIN PASSWORD 'of-a-test'");
-    await server.sql("GRANT USAGE ON SCHEMA denied TO guest", role.name);
-    await server.sql("GRANT SELECT ON denied.integ_meta TO guest", role.name);
   });
   afterAll(() => server.remove());
 
-  it.each<Case>([
-    {
-      what: "a wrong password",
-      journal: () => address("integ"),
-      env: () => ({ PGPASSWORD: "canary" }),
-      code: 2,
-      says: "refuses the password",
-    },
-    {
-      what: "a missing schema",
-      journal: () => server.address("missing"),
-      code: 2,
-      says: "The schema missing of this database does not have a journal yet",
-      next: "integ journal init",
-    },
-    {
-      what: "a newer schema",
-      journal: () => server.address("newer"),
-      code: 2,
-      says: "tables of version 99",
-    },
-    {
-      what: "missing privileges",
-      journal: () => address("integ").replace(role.name, "guest") + "?options=-csearch_path%3Ddenied",
-      code: 2,
-      says: "does not permit this to the role",
-    },
-    {
-      what: "a database that is not UTF-8",
-      journal: () => address("latin"),
-      code: 2,
-      says: "has the encoding SQL_ASCII",
-    },
-  ])("$what", check);
+  it("a wrong password", async () => {
+    const journal = `postgresql://${role.name}@127.0.0.1:${server.port}/integ`;
+    await check({ journal, env: { PGPASSWORD: "canary" }, code: 2, says: "refuses the password" });
+  });
+
+  it("a missing schema", async () => {
+    const says = "The schema missing of this database does not have a journal yet";
+    await check({ journal: server.address("missing"), code: 2, says, next: "integ journal init" });
+  });
 
   it("a read-only server: lists work, nothing changes", async () => {
     const home = homeOfTest({ ...env, INTEG_JOURNAL: server.address("readonly") });
@@ -242,29 +154,23 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
       const other = makeAuthority(temporaryFolder());
       const trusting = `&sslrootcert=${authority.path}`;
       await serve(authority.sign(["DNS:db.example"]));
-      await check({ what: "", journal: () => full(""), code: 11, says: "its certificate is not trusted" });
-      await check({ what: "", journal: () => full(`&sslrootcert=${other.path}`), code: 11, says: "not trusted" });
-      await check({
-        what: "",
-        journal: () => full(trusting),
-        code: 11,
-        says: "is not in the cert's altnames: DNS:db.example",
-      });
+      await check({ journal: full(""), code: 11, says: "its certificate is not trusted" });
+      await check({ journal: full(`&sslrootcert=${other.path}`), code: 11, says: "not trusted" });
+      await check({ journal: full(trusting), code: 11, says: "is not in the cert's altnames: DNS:db.example" });
       for (const mode of ["require", "verify-ca"])
         await check({
-          what: "",
-          journal: () => full(trusting).replace("verify-full", mode),
-          env: () => ({ NODE_TLS_REJECT_UNAUTHORIZED: "0" }),
+          journal: full(trusting).replace("verify-full", mode),
+          env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" },
           code: 11,
           says: "its certificate is for another name",
         });
       await serve(authority.sign(["DNS:localhost"], { isExpired: true }));
-      await check({ what: "", journal: () => full(trusting), code: 11, says: "certificate has expired" });
+      await check({ journal: full(trusting), code: 11, says: "certificate has expired" });
       await serve(authority.sign(["DNS:localhost"]));
       const mine = clientFiles(authority.sign(["DNS:me"]));
       const others = clientFiles(authority.sign(["DNS:other"]));
       const swapped = `${trusting}&sslcert=${mine.cert}&sslkey=${others.key}`;
-      await check({ what: "", journal: () => full(swapped), code: 2, says: "key values mismatch" });
+      await check({ journal: full(swapped), code: 2, says: "key values mismatch" });
       const home = homeOfTest({ ...env, INTEG_JOURNAL: full(trusting) });
       expect((await home.integ(["journal", "init"])).code).toBe(0);
       expect((await home.integ(["journal", "list"])).code).toBe(0);

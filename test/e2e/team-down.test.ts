@@ -1,19 +1,16 @@
 // Tests a team's journal whose server has a full disk or is unreachable.
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Team } from "../support/administrators.ts";
 import { PostgresServer, role } from "../support/postgres.ts";
-import { type Service, startService } from "../support/service.ts";
+import { creationWords, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
 let account: Account;
 
-const create = (): string[] => {
-  const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
-  return ["oauth-clients", "create", ...request, "--secret-file", "s"];
-};
+const create = (): string[] => creationWords(service, "--new", "--secret-file", "s");
 
 /** Makes the server fail, as with a full disk, for record `position` of each entry and all later records. */
 async function fillDisk({ schema }: Team, position: number): Promise<void> {
@@ -75,18 +72,5 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const doctor = await ada.integ(["doctor", "--json"], { env });
     expect([doctor.code, doctor.stdout]).toEqual([expect.any(Number), expect.stringContaining("connection refused")]);
     expect(doctor.code).not.toBe(0);
-  });
-
-  it("whose server does not sync (fsync = off) is a problem", async () => {
-    const ada = await (await Team.of(server, service)).administrator();
-    const set = async (change: string): Promise<void> => {
-      await server.sql(`ALTER SYSTEM ${change}`);
-      await server.sql("SELECT pg_reload_conf()");
-      await new Promise((resolve) => setTimeout(resolve, 300));
-    };
-    await set("SET fsync = off");
-    onTestFinished(() => set("RESET fsync"));
-    const verified = await ada.integ(["journal", "verify", "--json"]);
-    expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("fsync is off")]);
   });
 });

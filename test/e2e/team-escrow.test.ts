@@ -4,16 +4,13 @@ import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { PostgresServer, role } from "../support/postgres.ts";
-import { type Service, startService } from "../support/service.ts";
+import { creationWords, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
 
-const create = (...more: string[]): string[] => {
-  const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
-  return ["oauth-clients", "create", ...request, "--secret-command", "exit 1", ...more];
-};
+const create = (...more: string[]): string[] => creationWords(service, "--new", "--secret-command", "exit 1", ...more);
 
 describe.skipIf(isMissing("PostgreSQL"))("recipients of a team's secrets", () => {
   beforeAll(async () => {

@@ -3,17 +3,14 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { Team } from "../support/administrators.ts";
 import { addressAt, Bouncer, type PoolMode, PostgresServer } from "../support/postgres.ts";
 import type { Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { creationWords, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let standby: PostgresServer;
 let service: Service;
 
-const create = (...more: string[]): string[] => {
-  const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
-  return ["oauth-clients", "create", ...request, ...more];
-};
+const create = (...more: string[]): string[] => creationWords(service, "--new", ...more);
 
 async function journalRow(at: Home): Promise<{ status: string; message: string } | undefined> {
   const { data } = JSON.parse((await at.integ(["doctor", "--json"])).stdout) as {

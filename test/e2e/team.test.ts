@@ -7,7 +7,7 @@ import { Account } from "../support/account.ts";
 import { Team } from "../support/administrators.ts";
 import { PostgresServer, role } from "../support/postgres.ts";
 import { ended, Home } from "../support/program.ts";
-import { homeOfTest, type Service, startService } from "../support/service.ts";
+import { creationWords, homeOfTest, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
@@ -22,11 +22,7 @@ interface Row {
   readonly holder?: { readonly user: string; readonly host: string; readonly pid: number; readonly until: string };
 }
 
-const create = (...more: string[]): string[] =>
-  [
-    ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--scope", "entity:read"],
-    ["--secret-file", "s", ...more],
-  ].flat();
+const create = (...more: string[]): string[] => creationWords(service, "--secret-file", "s", ...more);
 
 async function rows(home: Home, ...words: string[]): Promise<Row[]> {
   const { stdout, stderr, code } = await home.integ(["journal", "list", "--all", "--json", ...words]);

@@ -69,14 +69,8 @@ describe("a creation that was refused as too early", () => {
       expect(first.code, first.stderr).toBe(6);
       const open = await unfinishedEntries(at);
       const work = open.find(({ parent }) => parent === undefined || parent === null)!;
-      const early = await integHere(at, [
-        "journal",
-        "recover",
-        ...(named ? [work.id] : []),
-        "--retry-for",
-        "0",
-        "--yes",
-      ]);
+      const ids = named ? [work.id] : [];
+      const early = await integHere(at, ["journal", "recover", ...ids, "--retry-for", "0", "--yes"]);
       expect(early.code, early.stderr).toBe(6);
       const page = await integHere(at, ["status"], { columns: 160 });
       expect(page.stdout).toContain(/rotate/.test(work.operation) ? "not sent yet" : "refused as too early (429), due");

@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "v
 import { Failure } from "../../src/errors.ts";
 import { readAddress } from "../../src/journal/postgres/address.ts";
 import { connect, type Server } from "../../src/journal/postgres/connect.ts";
-import { serverErrorOf } from "../../src/journal/postgres/failures.ts";
 import { Session } from "../../src/journal/postgres/session.ts";
-import { freePort, PostgresServer, role } from "../support/postgres.ts";
+import { PostgresServer, role } from "../support/postgres.ts";
 import { folder } from "../unit/journal/intent.ts";
 import { isMissing } from "../support/tools.mjs";
 
@@ -15,10 +14,8 @@ const login = { PGPASSWORD: role.password };
 
 describe.skipIf(isSkipped)("a server", () => {
   let server: PostgresServer;
-  let closed: number;
   beforeAll(async () => {
     server = await PostgresServer.start();
-    closed = await freePort();
   });
   afterAll(() => server.remove());
 
@@ -47,12 +44,6 @@ describe.skipIf(isSkipped)("a server", () => {
   }
 
   describe("a session connects", () => {
-    it("with the role, database and program name of the address", async () => {
-      const usual = { isReadOnly: false, encoding: "UTF8", name: role.name, base: role.name };
-      expect(await serverAt(here())).toEqual({ ...usual, app: "integ" });
-      expect(await serverAt(here("application_name=ci"))).toEqual({ ...usual, app: "ci" });
-    });
-
     it("after a short wait if all connections are in use", async () => {
       await server.sql("CREATE ROLE lone LOGIN PASSWORD 'of-a-test' CONNECTION LIMIT 1");
       const text = at(`127.0.0.1:${server.port}`, "", "lone");
@@ -63,56 +54,14 @@ describe.skipIf(isSkipped)("a server", () => {
       expect(await waiting).toMatchObject({ name: "lone" });
     });
 
-    it("as the local user, to the database of the same name, if no role is given", async () => {
-      const user = role.name;
-      expect(await serverAt(`postgresql://127.0.0.1:${server.port}`, { user })).toMatchObject({
-        name: user,
-        base: user,
-      });
-      expect(
-        await serverAt(`postgresql://127.0.0.1:${server.port}`, { env: { ...login, PGUSER: user } }),
-      ).toMatchObject({
-        name: user,
-        base: user,
-      });
-    });
-
     it("by the folder of a Unix socket", async () => {
       const socket = encodeURIComponent(server.folder);
       const text = `postgresql://postgres@${socket}:${server.port}/postgres`;
       expect(await serverAt(text, { env: {} })).toMatchObject({ name: "postgres", base: "postgres" });
     });
-
-    it("to the second host if the first one does not respond", async () => {
-      expect(await serverAt(at(`127.0.0.1:${closed},127.0.0.1:${server.port}`))).toMatchObject({ isReadOnly: false });
-    });
-
-    it.each(["any", "read-write"])("to a server that allows %s sessions", async (kind) => {
-      expect(await serverAt(here(`target_session_attrs=${kind}`))).toMatchObject({ isReadOnly: false });
-    });
   });
 
   describe("a session does not connect", () => {
-    it("to a read-only server if it must write", async () => {
-      await server.sql(`ALTER ROLE ${role.name} SET default_transaction_read_only = on`);
-      onTestFinished(
-        async () => void (await server.sql(`ALTER ROLE ${role.name} RESET default_transaction_read_only`)),
-      );
-      expect((await refusalOf(here("target_session_attrs=read-write"))).message).toBe(
-        `127.0.0.1:${server.port} is read-only`,
-      );
-      expect(await serverAt(here())).toMatchObject({ isReadOnly: true });
-    });
-
-    it("with a wrong password or database: it reports the server's refusal and skips the next host", async () => {
-      const wrong = await refusalOf(at(`127.0.0.1:${server.port},127.0.0.1:${closed}`), {
-        env: { PGPASSWORD: "wrong" },
-      });
-      expect(serverErrorOf(wrong)?.code).toBe("28P01");
-      const unknown = await refusalOf(`postgresql://${role.name}@127.0.0.1:${server.port}/no_such_database`);
-      expect(serverErrorOf(unknown)?.code).toBe("3D000");
-    });
-
     it.each(["require", "verify-ca", "verify-full"])("without TLS if sslmode is %s", async (mode) => {
       expect((await refusalOf(here(`sslmode=${mode}`))).message).toBe("the server offers no TLS (ssl = off)");
     });
@@ -171,19 +120,6 @@ describe.skipIf(isSkipped)("a server", () => {
       await open.read("CREATE SEQUENCE calls");
     };
 
-    it("answers reads over one connection, and over a new one after the first was lost", async () => {
-      const open = session();
-      expect(await open.read("SELECT $1::int + 1 AS two", [1])).toEqual([{ two: 2 }]);
-      expect(await open.read("SELECT 3 AS three")).toEqual([{ three: 3 }]);
-      expect(checks).toHaveLength(1);
-      await endAll();
-      expect(await open.read("SELECT 4 AS four")).toEqual([{ four: 4 }]);
-      expect(checks).toHaveLength(2);
-      open.close();
-      expect(await open.read("SELECT 5 AS five")).toEqual([{ five: 5 }]);
-      expect(checks).toHaveLength(3);
-    });
-
     it("checks whether a write with a lost response took effect, and repeats it only if it did not", async () => {
       const open = session();
       const cut = async (found: readonly object[] | undefined) => {
@@ -209,32 +145,6 @@ describe.skipIf(isSkipped)("a server", () => {
       const calm = await open.write({ text: "SELECT 7 AS seven", values: [], findOutcome: async () => [{ never: 1 }] });
       expect(calm).toEqual([{ seven: 7 }]);
     });
-
-    it("makes the same check for a write that conflicts with its own row, and for no other refusal", async () => {
-      const open = session();
-      const twice = "DO $$ BEGIN RAISE unique_violation; END $$";
-      const found = [{ id: "1" }];
-      expect(await open.write({ text: twice, values: [], findOutcome: async () => found })).toEqual(found);
-      const other: unknown = await open
-        .write({ text: twice, values: [], findOutcome: async () => undefined })
-        .catch((error: unknown) => error);
-      expect(serverErrorOf(other)?.code).toBe("23505");
-      const wrong: unknown = await open
-        .write({ text: "SELECT nothing", values: [], findOutcome: async () => found })
-        .catch((error: unknown) => error);
-      expect(serverErrorOf(wrong)?.code).toBe("42703");
-    });
-
-    it.each(["serialization_failure", "deadlock_detected"])(
-      "repeats a transaction that a concurrent one aborted: %s",
-      async (condition) => {
-        const open = session();
-        await firstCall(open);
-        const text = `DO $$ BEGIN IF nextval('calls') = 1 THEN RAISE ${condition}; END IF; END $$`;
-        expect(await open.write({ text, values: [], findOutcome: async () => undefined })).toEqual([]);
-        expect(await open.read("SELECT last_value::int AS calls FROM calls")).toEqual([{ calls: 2 }]);
-      },
-    );
 
     it("commits a transaction completely or not at all, durably, and never twice", async () => {
       await server.sql(`ALTER ROLE ${role.name} SET default_transaction_isolation = serializable`);

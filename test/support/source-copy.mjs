@@ -5,21 +5,8 @@ import { join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../..");
 const parts = [
-  "bin",
-  "completions",
-  "docs",
-  "scripts",
-  "src",
-  "test",
-  "CHANGELOG.md",
-  "CONTRIBUTING.md",
-  "LICENSE",
-  "README.md",
-  "SECURITY.md",
-  "package.json",
-  "package-lock.json",
-  "tsconfig.json",
-  "vitest.config.mts",
+  ..."bin completions docs scripts src test CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md".split(" "),
+  ..."package.json package-lock.json tsconfig.json vitest.config.mts".split(" "),
 ];
 
 /** @param {string} name the purpose of the copy, for its folder's name */

@@ -43,15 +43,8 @@ export async function record(
 ): Promise<{ ended: Ended; points: Point[] }> {
   const file = traceFile();
   try {
-    const ended = await run([
-      "strace",
-      "-f",
-      ...detachOptions(ownCallsOnly),
-      "-o",
-      file,
-      "-e",
-      `trace=${tracedClasses.join(",")}`,
-    ]);
+    const traced = ["-e", `trace=${tracedClasses.join(",")}`];
+    const ended = await run(["strace", "-f", ...detachOptions(ownCallsOnly), "-o", file, ...traced]);
     return { ended, points: pointsOf(readFileSync(file, "latin1")) };
   } finally {
     rmSync(file, { force: true });
@@ -128,17 +121,8 @@ export function killedAt(
   { call, nth }: Point,
   { ownCallsOnly = false }: { readonly ownCallsOnly?: boolean | undefined } = {},
 ): string[] {
-  return [
-    "strace",
-    "-f",
-    ...detachOptions(ownCallsOnly),
-    "-o",
-    "/dev/null",
-    "-e",
-    `trace=${call}`,
-    "-e",
-    `inject=${call}:signal=KILL:when=${nth}`,
-  ];
+  const killing = ["-e", `trace=${call}`, "-e", `inject=${call}:signal=KILL:when=${nth}`];
+  return ["strace", "-f", ...detachOptions(ownCallsOnly), "-o", "/dev/null", ...killing];
 }
 
 /**

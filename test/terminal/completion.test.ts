@@ -84,12 +84,8 @@ async function fill(home: Home): Promise<LocalIds> {
     expect({ words, ...ended }).toMatchObject({ code });
     return ended.stdout;
   };
-  await run(
-    [
-      ["profiles", "add", "prod", "--region", "us", "--base-url", "https://us.example.com", "--api-key-command"],
-      ["echo k"],
-    ].flat(),
-  );
+  const where = ["--region", "us", "--base-url", "https://us.example.com"];
+  await run(["profiles", "add", "prod", ...where, "--api-key-command", "echo k"]);
   const account = JSON.parse(await run(["sandbox", "status", "--json"])).us.service_account_id as string;
   const create = ["oauth-clients", "create", "-p", "sandbox", "--service-account", account, "--scope", "entity:read"];
   await run([...create, "--secret-file", home.path("first.secret")]);

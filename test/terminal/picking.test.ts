@@ -193,15 +193,6 @@ describe("a creation", () => {
     // oxlint-disable-next-line no-control-regex
     if (!isDrawn) expect(dialog.written.replaceAll(/\u001b\[[\d;]*m/g, "")).not.toMatch(/\u001b/);
   });
-
-  it.each(cancelKeys)("%s and Enter cancels a list in line mode", async (way, key, code) => {
-    await createClient(service.us.service_account_id, "entity:read");
-    const before = readFileSync(home.path("state", "journal.ndjson"), "utf8");
-    const dialog = session(create, { env: { NO_COLOR: "1" } });
-    await dialog.answer(/Type a number/, way === "Escape" ? `${key}\r` : key);
-    expect(await dialog.ended, dialog.written).toBe(code);
-    expect(readFileSync(home.path("state", "journal.ndjson"), "utf8")).toBe(before);
-  });
 });
 
 describe("a missing argument", () => {

@@ -11,10 +11,6 @@ const at = homeOfFile(service.env);
 const session = (words: readonly string[], env: Readonly<Record<string, string>> = {}): Session =>
   new Session(words, { home: at, env });
 
-async function clientCount(): Promise<number> {
-  return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
-}
-
 async function createClient(): Promise<string> {
   const { stdout } = await at.integ(creationWords(service, "--json", "--new"));
   return (JSON.parse(stdout) as { id: string }).id;
@@ -249,15 +245,5 @@ describe("questions", () => {
     await dialog.answer(/Revoke client/, answer);
     expect(await dialog.ended, dialog.written).toBe(code);
     expect(await statusOf(id)).toBe("active");
-  });
-
-  it.each([
-    ["--no-input", ["--no-input"], {}],
-    ["CI", [], { CI: "true" }],
-    ["INTEG_NO_INPUT", [], { INTEG_NO_INPUT: "1" }],
-  ])("never asks with %s", async (_what, flags, env) => {
-    const before = await clientCount();
-    expect(await session(["oauth-clients", "create", ...flags], env).ended).toBe(2);
-    expect(await clientCount()).toBe(before);
   });
 });

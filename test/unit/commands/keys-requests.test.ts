@@ -50,6 +50,13 @@ describe("a replacement", () => {
     expect(replacementOf({ ...old, expiresAt: "soon" }, { expiresAt: "never" }, now).request.expiresAt).toBeUndefined();
   });
 
+  it("needs a flag for each property that the API does not return, and widens no unknown scope", () => {
+    const flags = { name: "--name", keyType: "--type", scopes: "--scope", expiresAt: "--expires-in" };
+    for (const [member, flag] of Object.entries(flags))
+      expect(() => replacementOf({ ...old, [member]: undefined }, {}, now)).toThrow(flag);
+    expect(() => replacementOf({ ...old, scopes: ["reports:*"] }, {}, now)).toThrow(Failure);
+  });
+
   it("must outlive the overlap, or is refused before anything is sent", () => {
     const expiresAt = "2026-11-21T02:00:00.000Z";
     const until = (hours: number): number => now + hours * 3_600_000;

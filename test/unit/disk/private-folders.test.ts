@@ -1,16 +1,8 @@
-import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeFolders } from "../../../src/disk/private-file.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
-
-test("makeFolders creates missing folders for the owner only; an existing one stays", () => {
-  const top = temporaryFolder();
-  const path = join(top, "a", "b", "c");
-  makeFolders(path);
-  makeFolders(path, { synced: false });
-  expect([statSync(path).mode & 0o777, statSync(join(top, "a")).mode & 0o777]).toEqual([0o700, 0o700]);
-});
 
 test("makeFolders fails below a file or a dangling link, and returns", () => {
   const top = temporaryFolder();

@@ -4,20 +4,10 @@ import { Failure, type FailureKind, worstOf } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 
 describe("the worst of several errors", () => {
-  const order: readonly FailureKind[] = [
-    "outcome_unknown",
-    "undelivered",
-    "secret_lost",
-    "pending",
-    "unusable",
-    "auth",
-    "rate_limited",
-    "unreachable",
-    "conflict",
-    "not_found",
-    "failed",
-    "usage",
-  ];
+  const order =
+    "outcome_unknown undelivered secret_lost pending unusable auth rate_limited unreachable conflict not_found failed usage".split(
+      " ",
+    ) as FailureKind[];
   const of = (kind?: FailureKind, isSkipped = false): Recovered => ({
     entry: { id: "e1" } as Entry,
     ...(kind === undefined ? {} : { failure: new Failure(kind, kind) }),

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
-import { open } from "../../../src/secrets/github-store.ts";
 import { gitHubOfFile } from "../../support/github-server.ts";
 import type { StoreResponse } from "../../support/store-server.ts";
 import { client, delivery } from "./a-secret.ts";
@@ -116,12 +115,4 @@ it("a request has the token, and the version and format that the code was writte
       "x-github-api-version": "2022-11-28",
     });
   expect(github.requests.length).toBe(3);
-});
-
-it.each([
-  ["github:My-Org/My-Repo#client_secret", "my-org/my-repo#CLIENT_SECRET"],
-  ["github:a/b@EU/West#x", "a/b@eu/west#X"],
-])("%s has one canonical form", (text, address) => {
-  const { tools } = setUp({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
-  expect(open(text.slice("github:".length), tools)).toMatchObject({ address, name: `--secret-to github:${address}` });
 });

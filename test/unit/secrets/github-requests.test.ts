@@ -135,7 +135,7 @@ describe("GitHub's address", () => {
     },
   );
 
-  it.each(["a/b.#N", "a/.b#N", "a/...#N", "a/b#N1", "a/b#XGITHUB_N", "a/b@.x#N"])("%j is valid", (text) => {
+  it.each(["a/b.#N", "a/.b#N", "a/...#N", "A/B@EU#n1", "a/b#XGITHUB_N", "a/b@.x#N"])("%j is valid", (text) => {
     expect(github({}, {}, text).store.address).toBe(text.toLowerCase().replace(/#.*/, (end) => end.toUpperCase()));
   });
 });
@@ -288,6 +288,14 @@ describe("writing", () => {
   const older = changed("2026-01-03T09:59:49Z");
   it.each<[string, Answers, kind: string, message: string, sent?: readonly string[], slept?: readonly number[]]>([
     ["is always lost", { [puts]: ["lost"] }, "unreachable", noAnswer, five, waits],
+    [
+      "is lost, and cannot be looked for",
+      { [puts]: ["lost"], [gets]: [before, "lost"] },
+      "unreachable",
+      noAnswer,
+      [puts, gets, gets, gets, gets, gets],
+      waits,
+    ],
     ["always returns an error", { [puts]: [busy] }, "unreachable", answered(500), five, waits],
     [
       "always has an old key",

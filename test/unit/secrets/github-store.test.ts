@@ -4,13 +4,10 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { sealedBox } from "../../../src/secrets/sealed-box.ts";
-import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { gitHubOfFile } from "../../support/github-server.ts";
-import { isFull } from "../../support/sample.ts";
 import { openSealed } from "../../support/sodium.ts";
 import { canary } from "./a-secret.ts";
 import { closeConnections, deliver, setUp, endOf, isFound, prepared, type StoreSetup } from "./a-store.ts";
-import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
 const github = await gitHubOfFile();
@@ -24,12 +21,6 @@ afterEach(() => {
 
 const to = "github:my-org/my-repo#CLIENT_SECRET";
 const write = /^PUT /;
-
-/** GitHub's response to too many requests, with the time at which the limit ends. */
-function limitedFor(seconds: number) {
-  const reset = String(Math.floor(Date.now() / 1000) + seconds);
-  return { status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset } };
-}
 
 function at(env: Readonly<Record<string, string | undefined>> = {}): StoreSetup {
   return setUp({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token, ...env });
@@ -76,69 +67,6 @@ describe.skipIf(isMissing("libsodium")).each([
     await deliver(here, await prepared(here, address));
     expect([github.secret(name), github.changes(name)]).toEqual([canary, 2]);
     expect(await isFound(first)).toBe(false);
-  });
-
-  const isTried = isFull || name === "CLIENT_SECRET";
-  it.runIf(isTried).each<[string, () => void, "delivered" | "undelivered"]>([
-    ["a response lost after the write", () => github.plan(write, "lost after"), "delivered"],
-    ["a changed key", () => github.plan(write, () => github.rotateKey()), "delivered"],
-    ["a key that changes each time", () => github.plan(write, () => github.rotateKey(), 99), "undelivered"],
-    ["a rate limit", () => github.plan(write, { status: 429, headers: { "retry-after": "0" } }), "delivered"],
-    ["a rate limit with a reset time", () => github.plan(write, limitedFor(3600)), "undelivered"],
-    ["a lost permission", () => github.plan(write, { status: 403, body: { message: canary } }), "undelivered"],
-    [
-      "a repository that was archived",
-      () => github.plan(write, () => (github.repository.archived = true)),
-      "undelivered",
-    ],
-    ["a refused value", () => github.plan(write, { status: 422, body: { message: canary } }), "undelivered"],
-    ["a stopped server", () => github.plan(/./, "lost before", 99), "undelivered"],
-    ["a success with an old time", () => (github.skewSeconds = -60), "undelivered"],
-  ])("with %s", async (_what, arrange, expected) => {
-    const here = at();
-    const destination = await prepared(here, address);
-    github.calm();
-    arrange();
-    const ended = await endOf(() => deliver(here, destination));
-    expect(ended.split(":")[0]).toBe(expected);
-    expect(github.hits > 0 || github.skewSeconds !== 0).toBe(true);
-    if (expected === "delivered") expect(github.secret(name)).toBe(canary);
-    else expect([undefined, canary]).toContain(github.secret(name));
-  });
-});
-
-describe("a lost response", () => {
-  const metadata = "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
-  const put = "PUT /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
-  const sentSinceWrite = (): string[] => github.log.slice(github.log.indexOf(put));
-  const started = async (isThere: boolean): Promise<() => Promise<string>> => {
-    const here = at();
-    if (isThere) {
-      github.skewSeconds = -3600;
-      await fetch(`${github.origin}/repos/my-org/my-repo/actions/secrets/CLIENT_SECRET`, {
-        method: "PUT",
-        headers: { authorization: `Bearer ${github.token}` },
-        body: JSON.stringify({ encrypted_value: "AAAA", key_id: await keyId() }),
-      });
-      github.skewSeconds = 0;
-    }
-    const destination = await prepared(here, to);
-    github.calm();
-    return () => endOf(() => deliver(here, destination));
-  };
-  const keyId = async (): Promise<string> => {
-    const path = `${github.origin}/repos/my-org/my-repo/actions/secrets/public-key`;
-    const response = await fetch(path, { headers: { authorization: `Bearer ${github.token}` } });
-    return ((await response.json()) as { key_id: string }).key_id;
-  };
-
-  it("is not resolved while GitHub is unreachable: the secret is kept", async () => {
-    const finish = await started(true);
-    github.plan(new RegExp(`^${metadata}$`), "lost before", 99);
-    github.plan(new RegExp(`^${metadata}$`), () => {}, 2);
-    github.plan(write, "lost after");
-    expect((await finish()).split(":")[0]).toBe("undelivered");
-    expect(sentSinceWrite().filter((line) => line === put)).toHaveLength(1);
   });
 });
 
@@ -218,44 +146,4 @@ it("a secret that another person writes just before integ's write is not mistake
     ["hidden", undefined],
   ]);
   expect(github.log.filter((line) => line.startsWith("PUT "))).toEqual([]);
-});
-
-describe.skipIf(isMissing("libsodium"))("a response truncated after any byte", () => {
-  it.each([
-    ["the repository", "GET /repos/my-org/my-repo "],
-    ["the key", "GET /repos/my-org/my-repo/actions/secrets/public-key"],
-    ["the write", "PUT /repos/my-org/my-repo/actions/secrets/"],
-    ["the confirmation", "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET"],
-  ])("%s: the secret is there", { timeout: 3_600_000 }, async (_what, start) => {
-    const proxy = await startCuttingProxy(github.origin, start);
-    const run = async (): Promise<string> => {
-      const here = setUp({ GITHUB_API_URL: proxy.origin, GH_ENTERPRISE_TOKEN: github.token });
-      const ended = await endOf(async () => deliver(here, await prepared(here, to)));
-      closeConnections();
-      return ended;
-    };
-    await run();
-    expect([await run(), github.secret("CLIENT_SECRET")]).toEqual(["delivered", canary]);
-    const length = proxy.passed.response;
-    expect(length).toBeGreaterThan(100);
-    const wrong: string[] = [];
-    const requests = github.log.length / 2;
-    let hits = 0;
-    const cuts = cutsOf("response", { whole: length, sample: isFull ? undefined : 3 });
-    for (const cut of cuts) {
-      proxy.cut(cut);
-      const [before, changes] = [github.log.length, github.changes("CLIENT_SECRET")];
-      const ended = await run();
-      const isWritten =
-        github.changes("CLIENT_SECRET") > changes && (!isFull || github.secret("CLIENT_SECRET") === canary);
-      if (cut.isShort && github.log.length - before > requests) hits += 1;
-      if (ended !== "delivered" || !isWritten) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
-    }
-    expect(github.secret("CLIENT_SECRET")).toBe(canary);
-    await proxy.close();
-    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, `github, ${start}`);
-    expect(wrong).toEqual([]);
-    // A lost response to the write is resolved by the confirmation that always follows.
-    if (!start.startsWith("PUT")) expect(hits).toBe(cuts.filter(({ isShort }) => isShort).length);
-  });
 });

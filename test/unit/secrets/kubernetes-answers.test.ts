@@ -262,6 +262,11 @@ describe("an address", () => {
     ["apps/#a", false],
     ["Apps/my-app#a", false],
     ["apps/my-app#a b", false],
+    ["apps/my-app/b#a", false],
+    ["apps/-a#a", false],
+    ["apps/a#b;true", false],
+    ["apps/$(true)#a", false],
+    ["apps/my-app#a\n", false],
     [`apps/${long(253)}#a`, true],
     [`apps/${long(254)}#a`, false],
   ])("%s is valid: %s", async (text, is) => {

@@ -5,12 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { cutsOf, type PlannedCut, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { briefKubectl, type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { canary, delivery, mayReplace } from "./a-secret.ts";
 import { deliver, setUp, endOf, isFound, prepared, type StoreSetup } from "./a-store.ts";
-import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
 const name = "apps/my-app";
@@ -31,12 +29,6 @@ function cachedCluster(config: string): string {
   const env = { PATH: path, KUBECONFIG: config };
   const { stdout } = spawnSync("kubectl", words, { encoding: "utf8", env });
   return `if [ "$KUBECONFIG $*" = '${config} ${words.join(" ")}' ]; then echo '${stdout}'; exit; fi`;
-}
-
-/** A sample cuts only after the middle and the last byte of the response, because kubectl starts slowly. */
-function cutsIn(length: number): PlannedCut[] {
-  const all = cutsOf("response", { whole: length, sample: undefined });
-  return isFull ? all : all.filter(({ after }, index) => index % 2 === 0 && [length >> 1, length - 1].includes(after));
 }
 
 describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
@@ -202,79 +194,5 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     writeFileSync(join(folder, "other"), cluster.config.replace("https://127.0.0.1", "https://localhost"));
     const moved = { ...here, tools: { ...here.tools, env: { ...here.tools.env, KUBECONFIG: join(folder, "other") } } };
     expect(await endOf(() => isFound(moved))).toMatch(/^usage: .*the server was https:\/\/127/);
-  });
-
-  it("is there once, wherever the response to the write is truncated", { timeout: 3_600_000 }, async () => {
-    const proxy = await startCuttingProxy(cluster.origin, "PATCH /api/v1/namespaces/apps/secrets/my-app?fieldManager");
-    cluster.through(proxy.origin);
-    const run = async (): Promise<string> => {
-      cluster.forgetSecrets();
-      const here = at();
-      return endOf(async () => deliver(here, await prepared(here, to)));
-    };
-    expect(await run()).toBe("delivered");
-    const length = proxy.passed.response;
-    expect(length).toBeGreaterThan(150);
-    const cuts = cutsIn(length);
-    const wrong: string[] = [];
-    for (const cut of cuts) {
-      proxy.cut(cut);
-      const ended = await run();
-      if (ended !== "delivered" || cluster.secret(name)?.["client-secret"] !== canary)
-        wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
-    }
-    await proxy.close();
-    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, "kubernetes, the write");
-    expect(wrong).toEqual([]);
-  });
-
-  it("is found after a truncated read", { timeout: 3_600_000 }, async () => {
-    const proxy = await startCuttingProxy(cluster.origin, "GET /api/v1/namespaces/apps/secrets/my-app");
-    cluster.through(proxy.origin);
-    const run = async (cut?: PlannedCut): Promise<string> => {
-      cluster.forgetSecrets();
-      cluster.writes = 0;
-      const here = at();
-      const destination = await prepared(here, to);
-      // Skips the first read, which precedes the write.
-      proxy.cut(cut, 1, 1);
-      const ended = await endOf(() => deliver(here, destination));
-      proxy.cut(undefined);
-      const is = [cluster.writes, cluster.secret(name)?.["client-secret"] === canary, await isFound(here)];
-      return `${ended.split(":")[0]}, ${is.join(", ")}`;
-    };
-    expect(await run()).toBe("delivered, 1, true, true");
-    const length = proxy.passed.response;
-    expect(length).toBeGreaterThan(150);
-    const cuts = cutsIn(length);
-    const wrong: string[] = [];
-    for (const cut of cuts) {
-      const ended = await run(cut);
-      // The cluster has the secret once; the reported result depends on how kubectl handles a truncated response.
-      if (!/^(?:un)?delivered, 1, true, true$/.test(ended)) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
-    }
-    await proxy.close();
-    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, "kubernetes, the read after");
-    expect(wrong).toEqual([]);
-  });
-});
-
-describe("an address", () => {
-  it.each([
-    "k8s:",
-    "k8s:apps",
-    "k8s:apps/a",
-    "k8s:apps/a#",
-    "k8s:/a#b",
-    "k8s:Apps/a#b",
-    "k8s:apps/a/b#c",
-    "k8s:apps/a#b c",
-    "k8s:apps/-a#b",
-    "k8s:apps/a#b;true",
-    "k8s:apps/$(true)#b",
-    "k8s:apps/a#..",
-    "k8s:apps/a#b\n",
-  ])("%j is invalid", async (address) => {
-    expect(await endOf(() => prepared(setUp({}), address))).toContain("it is not k8s:<namespace>/<secret>#<key>");
   });
 });

@@ -49,17 +49,11 @@ describe("the secret options", () => {
   const profile = { kind: "profile", name: "p" } as const;
 
   it.each([
-    ["a format alone", { to: [], as: "json" }],
     ["a format with a profile", { to: [profile], as: "json" }],
-    ["force alone", { to: [], force: true }],
-    ["an empty file name", { to: [{ kind: "file", path: "" }] }],
-    ["a folder's name", { to: [{ kind: "file", path: "missing/" }] }],
-    ["an empty profile name", { to: [{ kind: "profile", name: "" }] }],
     ["one file twice", { to: [file, { kind: "file", path: "./a" }] }],
     ["one command twice", { to: [command, file, { kind: "command", command: " cat" }] }],
     ["one profile twice", { to: [profile, profile] }],
     ["one store twice", { to: [0, 1].map(() => ({ kind: "store", to: "keychain:s/a" }) as const) }],
-    ["an unknown store", { to: [{ kind: "store", to: "valut:a/b" }] }],
     ["a store without an address", { to: [{ kind: "store", to: "keychain" }] }],
     ["an invalid address", { to: [{ kind: "store", to: "keychain:s" }] }],
     ["integ's own keychain entry", { to: [{ kind: "store", to: "keychain:integ/prod" }] }],

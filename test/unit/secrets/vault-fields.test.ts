@@ -111,21 +111,6 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
       expect([vault.current(path), versions()]).toEqual([{ ...others, ...allWritten }, before + fields.length]);
     });
 
-    it.each(["lost after", "lost before", { status: 500 }] as const)("survive %j at each write", async (fault) => {
-      for (const [nth] of fields.entries()) {
-        vault.secrets.clear();
-        vault.calm();
-        arrange();
-        const before = versions();
-        const work = await begin(at(capabilities));
-        vault.plan(write, fault);
-        vault.plan(write, () => {}, nth);
-        expect(await deliver(work)).toBe("delivered");
-        expect(vault.hits).toBe(nth + 1);
-        expect([vault.current(path), versions()]).toEqual([{ ...others, ...allWritten }, before + fields.length]);
-      }
-    });
-
     it("are not overwritten if someone else writes them in between, without consent", async () => {
       for (const gap of [1, 2]) {
         vault.secrets.clear();

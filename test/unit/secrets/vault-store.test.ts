@@ -6,13 +6,10 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { hasContentId, type MayReplace, type SecretOptions } from "../../../src/secrets/destination.ts";
 import { destinationFor } from "../../../src/secrets/registry.ts";
-import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
-import { isFull } from "../../support/sample.ts";
 import { startTlsFront } from "../../support/tls-front.ts";
 import { vaultOfFile } from "../../support/vault-server.ts";
 import { canary, mayReplace } from "./a-secret.ts";
 import { closeConnections, deliver, setUp, endOf, isFound, prepared, type StoreSetup } from "./a-store.ts";
-import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
 const vault = await vaultOfFile();
@@ -46,7 +43,6 @@ const ways: readonly [string, readonly string[], () => void][] = [
 ];
 
 const write = /^(?:PATCH|POST) \/v1\/secret\/data/;
-const read = /^GET \/v1\/secret\/data/;
 const versions = (): number => vault.secrets.get(path)?.length ?? 0;
 
 describe("--force", () => {
@@ -105,32 +101,6 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
       proof: expect.stringMatching(/^[0-9a-f]{8}\.[\w-]{43}$/),
     });
     expect(await isFound(here)).toBe(true);
-  });
-
-  it.each<[string, () => void, string]>([
-    ["a response lost after the write", () => vault.plan(write, "lost after"), "delivered"],
-    ["a rate limit", () => vault.plan(write, { status: 429, headers: { "retry-after": "0" } }), "delivered"],
-    [
-      "the secret in an error's text",
-      () => vault.plan(write, { status: 400, body: { errors: [canary] } }),
-      "undelivered",
-    ],
-    ["a stopped server", () => vault.plan(/data/, "lost before", 99), "undelivered"],
-    ["a confirmation that is not JSON", () => vault.plan(read, { status: 200, text: "text" }), "delivered"],
-  ])("with %s", async (_what, arrangeFault, expected) => {
-    const { at: here, before, finish } = await begin();
-    vault.calm();
-    arrangeFault();
-    const ended = await finish();
-    expect(ended.split(":")[0]).toBe(expected);
-    expect(vault.hits).toBeGreaterThan(0);
-    vault.isSealed = false;
-    vault.calm();
-    const isThere = vault.current(path)?.client_secret === canary;
-    expect(versions()).toBe(before + (isThere ? 1 : 0));
-    if (expected === "delivered") expect(vault.current(path)).toEqual({ client_secret: canary, ...others });
-    // A later process must see the actual content, whatever integ reported.
-    expect(await isFound(here)).toBe(isThere);
   });
 
   it.each<[string, boolean, () => void]>([
@@ -241,46 +211,4 @@ it("a secret is sent only to the recorded server", async () => {
   await deliver(here, await prepared(here, to));
   const moved = { ...here, tools: { ...here.tools, env: { ...here.tools.env, VAULT_NAMESPACE: "admin" } } };
   expect(await endOf(() => isFound(moved))).toMatch(/^usage: .*the namespace was root, and is admin now/);
-});
-
-describe("a response truncated after any byte", () => {
-  it.each<[string, string, "patch" | "replace"]>([
-    ["the mount", "GET /v1/sys/internal/ui/mounts/", "patch"],
-    ["the capabilities", "POST /v1/sys/capabilities-self", "patch"],
-    ["the read", "GET /v1/secret/data/", "patch"],
-    ["the patch", "PATCH /v1/secret/data/", "patch"],
-    ["the replacement", "POST /v1/secret/data/", "replace"],
-  ])("%s: the secret is there once", { timeout: 3_600_000 }, async (_what, start, way) => {
-    const token = vault.token(...(way === "patch" ? all : ["create", "read", "update"]));
-    const proxy = await startCuttingProxy(vault.origin, start);
-    const run = async (): Promise<string> => {
-      vault.secrets.clear();
-      // The old value is as long as the secret, so that every read has the same number of bytes.
-      vault.put(path, { client_secret: canary.replaceAll(/./g, "x"), other: "kept" });
-      const here = setUp({ VAULT_ADDR: proxy.origin, VAULT_TOKEN: token });
-      const ended = await endOf(async () => deliver(here, await prepared(here, to)));
-      closeConnections();
-      return `${ended} ${versions()} ${JSON.stringify(vault.current(path))}`;
-    };
-    const whole = `delivered 2 {"client_secret":"${canary}","other":"kept"}`;
-    expect(await run()).toBe(whole);
-    const length = proxy.passed.response;
-    expect(length).toBeGreaterThan(150);
-    const cuts = cutsOf("response", { whole: length, sample: isFull ? undefined : 3 });
-    const wrong: string[] = [];
-    let cutRuns = 0;
-    for (const cut of cuts) {
-      proxy.cut(cut);
-      const before = vault.log.length;
-      const ended = await run();
-      // After a truncated response integ repeats the request, or reads its effect.
-      if (cut.isShort && vault.log.length - before > (way === "patch" ? 5 : 6)) cutRuns += 1;
-      if (ended !== whole) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
-    }
-    proxy.cut(undefined);
-    await proxy.close();
-    recordFigure("cut store", { cuts: cuts.length, bytes: length, wrong: wrong.length }, `vault, ${start}`);
-    expect(wrong).toEqual([]);
-    expect(cutRuns).toBe(cuts.filter(({ isShort }) => isShort).length);
-  });
 });

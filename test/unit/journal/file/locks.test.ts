@@ -69,11 +69,3 @@ test("a rewritten journal does not keep the old file open", async () => {
   expect([error, value, open]).toEqual([undefined, expect.objectContaining({ removed: 1 }), []]);
   await kept.lease.release();
 });
-
-test("the message states the time waited for a process to a tenth of a second", async () => {
-  const path = join(folder(), "journal.ndjson");
-  const { lease } = await journalAt(path).admit(intent());
-  await expect(journalAt(path, 150).lease(lease.entry.id)).rejects.toMatchObject({
-    message: `Journal entry ${lease.entry.id} is in use by process ${process.pid}; integ waited 0.2 s.`,
-  });
-});
