@@ -192,6 +192,11 @@ export interface EntryAccount extends Pick<Entry, "base_url"> {
   readonly principal: string | undefined;
 }
 
+/** A profile without an organization id, and its entries, may be of any organization at the address. */
+export function mayBeSameOrganization(one: string | null, other: string | null): boolean {
+  return one === null || other === null || one.toLowerCase() === other.toLowerCase();
+}
+
 export function isOfAccount(entry: Entry, { base_url, organization_id, principal }: EntryAccount): boolean {
   const isSameClient = principal === undefined || entry.principal === undefined || principal === entry.principal;
   const isSameOrganization = organization_id?.toLowerCase() === entry.organization_id?.toLowerCase();

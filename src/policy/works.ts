@@ -1,6 +1,14 @@
 // Finds each item's work in the journal, and the resulting client or key.
 import { randomBytes } from "node:crypto";
-import { type Entry, type EntryState, isSettled, kindOf, revokedBy, revokedEntry } from "../journal/entry.ts";
+import {
+  type Entry,
+  type EntryState,
+  isSettled,
+  kindOf,
+  mayBeSameOrganization,
+  revokedBy,
+  revokedEntry,
+} from "../journal/entry.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
 
@@ -31,7 +39,7 @@ export interface WorkScope {
 }
 
 export function isOf({ base_url, organization_id }: Entry, { baseUrl, organizationId }: WorkScope): boolean {
-  return base_url === baseUrl && organization_id?.toLowerCase() === organizationId?.toLowerCase();
+  return base_url === baseUrl && mayBeSameOrganization(organization_id, organizationId);
 }
 
 export const itemName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;

@@ -2,7 +2,7 @@
 // before the write, not on a recorded path or name.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure, onFailure } from "../../errors.ts";
-import { clockSkewMs, type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
+import { clockSkewMs, type Entry, mayBeSameOrganization, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
 import { mayHaveSuperseded } from "../../journal/rotations.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
@@ -371,7 +371,7 @@ async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly E
   const found = new Map([[entry.id, entry]]);
   const visited = new Set<string>();
   const isSameAccount = ({ base_url, organization_id }: Entry): boolean =>
-    base_url === entry.base_url && organization_id === entry.organization_id;
+    base_url === entry.base_url && mayBeSameOrganization(organization_id, entry.organization_id);
   let next: readonly Entry[] = [entry];
   while (next.length > 0) {
     const ids = new Set<string>();

@@ -847,7 +847,7 @@ function signing(engine: JournalEngine): void {
     for (const change of changes)
       expect(await failure(change())).toMatchObject({
         kind: "usage",
-        message: expect.stringContaining("no key of it"),
+        message: expect.stringContaining("has no key of"),
       });
     expect([...(await without.untrusted([id]))]).toEqual([id]);
   });

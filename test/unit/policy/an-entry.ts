@@ -1,7 +1,7 @@
 import type { Entry } from "../../../src/journal/entry.ts";
 
 export const now = Date.parse("2026-11-22T03:00:00.000Z");
-export const scope = { baseUrl: "https://us.example", organizationId: null };
+export const scope = { baseUrl: "https://us.example", organizationId: "o1" };
 
 export const own = "pol_of_this_test";
 
