@@ -210,6 +210,11 @@ const consents = [
   `${flags.revoke} <id>`,
 ] as const;
 
+/** True if the step is to repeat the typed command with `--force`: a destination has content that integ must not replace. */
+export function needsForce({ nextCommand: next }: NextStep): boolean {
+  return typeof next === "object" && next.add?.includes(flags.force) === true;
+}
+
 /** Agents run commands unchanged, so `--yes` in a command would be consent without a person. */
 export function withoutConsent({ nextCommand: next, hint }: NextStep): NextStep {
   const agree: Advice = `Ask a person, and add ${flags.yes} only if they agree to this change.`;

@@ -45,7 +45,7 @@ import {
 } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 import { withEntryIds } from "../secrets/secret-format.ts";
-import { type NextStep, shell, flags } from "../next-step.ts";
+import { needsForce, type NextStep, shell, flags } from "../next-step.ts";
 
 export interface SecretDelivery {
   readonly bench: DeliveryBench;
@@ -253,17 +253,17 @@ export function undelivered(
     meaning: isEscrowed(entry.id)
       ? "The secret is encrypted in the team's journal: any machine with an identity of its recipients can claim it."
       : "The secret is kept on this machine, readable by you alone, until you claim it.",
-    ...claimStep(entry),
+    ...claimStep(entry, because),
   });
 }
 
-/** Names the profile that a key is for. Commands must be typed again, because the journal does not store them. */
-function claimStep(entry: Entry): NextStep {
-  const { id, destination } = entry;
-  if (destination?.kind === "profile" && kindOf(entry) === "access_key")
-    return { nextCommand: shell`integ journal claim ${id} ${flags.secretProfile} ${destination.name}` };
+/** Names no destination, because a typed one consents to replace whatever a person may have stored there. */
+function claimStep({ id, destination }: Entry, because: unknown): NextStep {
   const commands = missingPlaces(destination).filter(({ kind }) => kind === "command");
-  if (commands.length === 0) return { nextCommand: shell`integ journal claim ${id}` };
+  if (commands.length === 0) {
+    const hint = because instanceof Failure && needsForce(because.details) ? because.details.hint : undefined;
+    return { nextCommand: shell`integ journal claim ${id}`, hint };
+  }
   const what = commands.length === 1 ? flags.secretCommand : `${flags.secretCommand} ${commands.length} times`;
   return { hint: `Claim the entry ${id} and pass ${what} again: commands are not stored.` };
 }

@@ -7,7 +7,7 @@ import { startedAt, clockSkewMs } from "../journal/entry.ts";
 import type { ClientProof, Entry, EntryProgress, KeyExchange } from "../journal/entry.ts";
 import type { DiskHealth } from "../disk/disk-health.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
-import { type Advice, flags, shell } from "../next-step.ts";
+import { type Advice, flags, needsForce, shell } from "../next-step.ts";
 import { roundedDuration } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
@@ -191,8 +191,7 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
 /** The step includes the fix or consent without which the recovery would fail again. */
 export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
-  if (typeof nextCommand === "object" && nextCommand.add?.includes(flags.force))
-    return { ...recoveryStep(entry, [flags.force]), hint };
+  if (needsForce(because.details)) return { ...recoveryStep(entry, [flags.force]), hint };
   const isPermanent = isPermanentFailure(because);
   const first = isPermanent && typeof nextCommand === "string" ? nextCommand : undefined;
   const isNeeded = isPermanent || prerequisite(because) !== "";

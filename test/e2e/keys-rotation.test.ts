@@ -158,7 +158,8 @@ describe("the profile's own key", () => {
     for (const flags of [[], ["--by-replacement"], ["--secret-file", "x"]]) {
       const { code, stderr } = await rotateUnconfirmed(at, id, ...flags);
       expect(code).toBe(2);
-      expect(stderr).toContain("--update-profile");
+      const step = ["integ keys rotate", id, "--retry-for 20s", ...flags, "--update-profile"].join(" ");
+      expect(stderr).toContain(`Next: ${step}\n`);
     }
     expect(await desk.sent("POST", /access-keys/)).toBe(0);
     expect((await rotate(at, id, "--yes", "--secret-file", "x")).code).toBe(0);

@@ -1,8 +1,9 @@
 // Recovery with other variables, flags or profiles finishes an entry as it was requested, or refuses and explains.
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { Home } from "../support/program.ts";
+import { readJournal } from "../support/journal-file.ts";
+import { Home, until } from "../support/program.ts";
 import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
@@ -116,6 +117,43 @@ describe("a profile with unfinished work", () => {
       const ended = await at.integ(["profiles", "remove", "p", ...words]);
       expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(`integ journal recover ${id}`)]);
     }
+  });
+});
+
+describe("a claim to the profile that made the change", () => {
+  it("replaces its credential after the question, which --yes answers", async () => {
+    const at = await withProfile();
+    const words = [...creationWords(service), "-p", "p", "--secret-command", "exit 1"];
+    expect((await at.integ(words)).code).toBe(12);
+    const claim = ["journal", "claim", await firstEntry(at), "--secret-profile", "p"];
+    const { code, stderr } = await at.integ(claim);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`Next: integ ${claim.join(" ")} --yes\n`)]);
+    expect((await at.integ([...claim, "--yes"])).code).toBe(0);
+  });
+});
+
+describe("a profile that a person changes during the request", () => {
+  it("is replaced only with --force for the entry that the message names", async () => {
+    const { us } = service;
+    const at = await withProfile();
+    const legacy = ["--api-key-id", us.access_key_id, "--access-token-endpoint", us.access_token_endpoint];
+    await at.integ([...addWords("k", us.base_url), ...legacy], { input: us.access_key_secret });
+    await at.integ(addWords("q", us.base_url), { input: us.api_key });
+    await service.fault("POST /api/v1/access-keys latency=4s times=1");
+    const words = "keys create --name n --type service_account --expires-in 90d --secret-profile q -p k";
+    const creation = at.integ(words.split(" "));
+    const journal = at.path("state", "journal.ndjson");
+    await until("the request is sent", () => existsSync(journal) && readJournal(journal)[0]?.attempts === 1);
+    expect((await at.integ(["profiles", "edit", "q", "--api-key-stdin"], { input: "third" })).code).toBe(0);
+    const { code, stderr } = await creation;
+    const id = await firstEntry(at);
+    expect([code, stderr]).toEqual([12, expect.stringContaining(`Next: integ journal claim ${id}\n`)]);
+    const recovered = await at.integ(["journal", "recover"]);
+    const step = `Next: integ journal recover ${id} --force\n`;
+    expect([recovered.code, recovered.stderr]).toEqual([2, expect.stringContaining(step)]);
+    const forced = await at.integ(["journal", "recover", "--force"]);
+    expect([forced.code, forced.stderr]).toEqual([2, expect.stringContaining("entries that are named")]);
+    expect((await at.integ(["journal", "recover", id, "--force"])).code).toBe(0);
   });
 });
 

@@ -14,7 +14,7 @@ import {
   type SecretOptions,
   type SingleRecord,
 } from "../../secrets/destination.ts";
-import { askDestination, addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
+import { askDestination, addSecretOptions, confirmOwnProfile, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
 import {
   deliveryBenchOf,
@@ -47,7 +47,7 @@ export const command = defineVerb({
       const bench = await deliveryBenchOf(context);
       await markLostDeliveries(context, lease, { typed, kept });
       const deliveredBefore = placesWithSecret(lease.entry);
-      const remembered = claimOptions(lease.entry, typed);
+      const remembered = await confirmOwnProfile(context, claimOptions(lease.entry, typed), lease.entry);
       const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
       const { options: named } = isKnown ? { options: remembered } : await askDestination(context, remembered);
       const secretOptions = { ...named, ...issuedAs(lease.entry), mayBeOwn: true };

@@ -5,7 +5,13 @@ import { serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { EntryAccounts } from "./entry-accounts.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { type EntryExtras, entriesView, publicEntry, receiptViewOf } from "./view.ts";
-import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
+import {
+  addSecretOptions,
+  confirmOwnProfile,
+  issuedAs,
+  type SecretFlags,
+  secretOptionsOf,
+} from "../options/secrets.ts";
 import { parseDuration } from "../options/global.ts";
 import {
   accountOf,
@@ -34,7 +40,7 @@ import {
   refusingDestination,
   type RecoveryOptions,
 } from "./remembered-destination.ts";
-import { shell } from "../../next-step.ts";
+import { flags, needsForce, shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   fields: entriesView.columns.map(({ path }) => path),
@@ -63,18 +69,18 @@ export const command = defineVerb({
     },
     { line: "integ journal recover 6k2f9 --now", does: "revoke the old client or key of a rotation before it is due" },
   ],
-  more: "The secret goes to its original file, profile or store. Commands are not stored: pass --secret-command again. If you name an entry by its id, your secret options replace its stored destination; otherwise they apply only to entries that have none. Without an id, --force applies to the stored destination of every entry.",
+  more: "The secret goes to its original file, profile or store. Commands are not stored: pass --secret-command again. If you name an entry by its id, your secret options replace its stored destination; otherwise they apply only to entries that have none. --force replaces the content of stored destinations only for entries that you name.",
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
     const disk = new DiskHealth();
     await warnOfDamage(context);
     const entries = await selectedEntries(context, ids);
     if (entries.length === 0) await assertProfileKnown(context, journal);
-    if (options.now) refuseWithoutOverlap(entries, ids);
+    assertNamed(ids, options);
+    if (options.now) refuseWithoutOverlap(entries);
     const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
     const replaces = options.replaceLostSecret === true;
     const { revoke: revokes } = options;
-    if (revokes !== undefined) assertOneId(ids);
     const requested = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
     refuseSharedDestination(entries, requested);
     await refuseInvalidStore(context, requested.options);
@@ -120,7 +126,7 @@ export const command = defineVerb({
     await print(context, shown, all);
     await cleanUp(context, () => reportDeliveries(context, benches, all));
     if (results.length + made.length > 1) context.output.ending(`Recovered: ${countsOf(results, made)}.`);
-    reportFailures(context, all);
+    reportFailures(context, all, { isOne: ids.length === 1, isTyped: requested.options.to.length > 0 });
   },
 });
 
@@ -221,25 +227,26 @@ async function refuseInvalidStore({ secrets }: Context, { to }: SecretOptions): 
   if (stores.length > 0) await secrets.destination({ to: stores }, async () => {});
 }
 
-function refuseWithoutOverlap(entries: readonly Entry[], ids: readonly string[]): void {
-  if (ids.length === 0)
-    throw new Failure("usage", "--now ends the overlap of a rotation that is named.", {
-      meaning: "Nothing was sent.",
-      nextCommand: shell`integ journal list`,
-    });
+type Flags = Partial<SecretFlags> & { readonly now?: true | undefined; readonly revoke?: string | undefined };
+
+/** Without an id, a consent would cover entries that the person may not know of. */
+function assertNamed(ids: readonly string[], options: Flags): void {
+  const refuse = (message: string): never => {
+    throw new Failure("usage", message, { meaning: "Nothing was sent.", nextCommand: shell`integ journal list` });
+  };
+  if (options.revoke !== undefined && ids.length !== 1) refuse("--revoke is for one entry that is named.");
+  if (ids.length > 0) return;
+  if (options.now) refuse("--now ends the overlap of a rotation that is named.");
+  if (options.force && secretOptionsOf(options).to.length === 0)
+    refuse("--force replaces the content of the stored destinations of entries that are named.");
+}
+
+function refuseWithoutOverlap(entries: readonly Entry[]): void {
   const other = entries.find(({ state, detail }) => isSettled(state) || detail.overlap_until === undefined);
   if (other === undefined) return;
   throw new Failure("usage", `--now: no overlap of the entry ${other.id} runs (${other.operation}, ${other.state}).`, {
     meaning: "Nothing was sent.",
     nextCommand: shell`integ journal show ${other.id}`,
-  });
-}
-
-function assertOneId(ids: readonly string[]): void {
-  if (ids.length === 1) return;
-  throw new Failure("usage", "--revoke is for one entry that is named.", {
-    meaning: "Nothing was sent.",
-    nextCommand: shell`integ journal list`,
   });
 }
 
@@ -257,8 +264,9 @@ async function destinationOf(
   entry: Entry,
   { requested, shown, taken }: { requested: RecoveryOptions; shown: Report; taken: TakenPlaces },
 ): Promise<Destination> {
-  const options = optionsFor(entry, requested);
-  if (options === undefined) return refusingDestination(entry, requested);
+  const found = optionsFor(entry, requested);
+  if (found === undefined) return refusingDestination(entry, requested);
+  const options = requested.isNamed ? await confirmOwnProfile(context, found, entry) : found;
   const note = ignoredNote(entry, requested, context.settings.cwd);
   if (note !== undefined) context.output.note(note);
   const view = await receiptViewOf(kindOf(entry));
@@ -332,10 +340,19 @@ async function reportDeliveries(
   }
 }
 
-function reportFailures(context: Context, results: readonly Recovered[]): void {
+function reportFailures(
+  context: Context,
+  results: readonly Recovered[],
+  typed: { readonly isOne: boolean; readonly isTyped: boolean },
+): void {
   const worst = worstOf(results);
   for (const { entry, failure, isSkipped } of results)
     if (failure && failure !== worst)
       context.output.warn(`${entry.id}: ${isSkipped ? "skipped: " : ""}${failure.message}`);
-  if (worst) throw worst instanceof Failure ? worst : new Failure("failed", "Recovery did not finish.");
+  if (worst === undefined) return;
+  const { kind, message, details } = worst;
+  if (typed.isOne || !needsForce(details)) throw worst;
+  // `--force` in the same command would cover other entries too.
+  const named = typed.isTyped || details.entry === undefined ? undefined : [details.entry, flags.force];
+  throw new Failure(kind, message, { ...details, nextCommand: named && shell`integ journal recover ${named}` });
 }

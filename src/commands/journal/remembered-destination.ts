@@ -33,7 +33,9 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
   if (record?.kind === "several") {
     const isMissing = (option: DestinationOption): boolean =>
       option.kind === "command" && missingPlaces(record).some((place) => isOptionFor(option, place, ""));
-    return { ...options, to: isNamed ? options.to : options.to.filter(isMissing), remembered: record };
+    // Without an id, `--force` covers only what was typed, and not the other recorded places.
+    const shown = isNamed ? options : { ...options, force: undefined, to: options.to.filter(isMissing) };
+    return { ...shown, remembered: record };
   }
   if (isTyped && isNamed) return options;
   const place = record && describeDestination(record).option;

@@ -5,7 +5,7 @@ import { isCredentialRefused } from "../../api/call/attempt.ts";
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import type { ActiveProfile, Profile } from "../../profiles/profile.ts";
-import { type Advice, shell, settingOf } from "../../next-step.ts";
+import { type Advice, settingOf } from "../../next-step.ts";
 import { relativeTime } from "../../output/relative-time.ts";
 import { serviceNow } from "../running/read.ts";
 
@@ -95,7 +95,6 @@ export interface OwnKeyChoice {
   readonly id: string;
   readonly updateProfile: boolean;
   readonly secretProfile?: string;
-  readonly byReplacement?: boolean;
 }
 
 /**
@@ -108,7 +107,7 @@ export async function refuseToLockOut(context: Context, profile: ActiveProfile, 
   const { keyId } = profile;
   const listed = keyId === undefined ? await listKeysOnce(context, profile) : { now: context.clock.now() };
   const ownership = ownershipIn({ keyId, ...listed })(id);
-  if (ownership === "own") throw ownKeyFailure(profile, { ...choice, isAsked: context.output.interactive });
+  if (ownership === "own") throw ownKeyFailure(profile, choice);
   if (ownership === "other") return;
   if (!context.output.interactive) throw maybeOwnKeyFailure(profile, choice);
   context.output.note(
@@ -116,19 +115,14 @@ export async function refuseToLockOut(context: Context, profile: ActiveProfile, 
   );
 }
 
-function ownKeyFailure(
-  profile: ActiveProfile,
-  { id, byReplacement = false, isAsked }: OwnKeyChoice & { readonly isAsked: boolean },
-): Failure {
+function ownKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
   const caller = callerOf(profile);
-  const how = byReplacement ? ["--by-replacement"] : [];
-  const again = [...how, "--update-profile", ...(isAsked || byReplacement ? [] : ["--yes"])];
   return new Failure("usage", `${id} is the key that ${caller} uses: rotating it would lock ${caller} out.`, {
     meaning: isSecretStored(profile)
       ? "Nothing was changed. The new secret can replace the old one in the profile."
       : `Nothing was changed. With --yes, integ rotates it anyway: then ${advice(profile)}.`,
     ...(isSecretStored(profile)
-      ? { nextCommand: shell`integ keys rotate ${id} ${again}` }
+      ? { nextCommand: { add: ["--update-profile"] } }
       : { hint: "Add --yes, and --secret-command to put the new secret where the old one is stored." }),
   });
 }

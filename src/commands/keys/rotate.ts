@@ -68,7 +68,7 @@ export const command = defineVerb({
     const updatesOwn = updateProfile || (profile.keyId === id && secretProfile === profile.name);
     const { destination, overlap } = await destinationOf(context, profile, options);
     await profile.legacy();
-    await refuseToLockOut(context, profile, { id, updateProfile, secretProfile, byReplacement });
+    await refuseToLockOut(context, profile, { id, updateProfile, secretProfile });
     const rotation = { id, options: { ...options, overlap }, destination, updatesOwn };
     await warnOfUsers(context, [id], destination);
     if (options.dryRun && byReplacement !== true) {

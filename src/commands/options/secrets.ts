@@ -219,16 +219,22 @@ interface AskOptions {
  * Asks before a delivery replaces the acting profile's credential, and marks that destination.
  * @throws Failure `usage` if the person declines
  */
-async function confirmOwnProfile(context: Context, options: SecretOptions): Promise<SecretOptions> {
+export async function confirmOwnProfile(
+  context: Context,
+  options: SecretOptions,
+  entry?: Pick<Entry, "profile" | "profile_id">,
+): Promise<SecretOptions> {
   if (!options.to.some(({ kind }) => kind === "profile")) return options;
-  const { name } = await context.profiles.active();
-  if (!options.to.some((option) => option.kind === "profile" && option.name === name)) return options;
-  const question = `Replace the credential of profile ${name}, as which this command acts?`;
+  const name = entry?.profile ?? (await context.profiles.active()).name;
+  const isAsked = (option: DestinationOption): boolean =>
+    option.kind === "profile" && option.name === name && option.own !== true;
+  if (!options.to.some(isAsked)) return options;
+  // Another machine's profile may have the same name.
+  if (entry !== undefined && (await context.profiles.store()).get(name)?.id !== entry.profile_id) return options;
+  const question = `Replace the credential of profile ${name}, as which this ${entry === undefined ? "command acts" : "change was made"}?`;
   if (!(await context.output.confirm(question, { destructive: true })))
     throw new Failure("usage", "Nothing was sent: the answer was no.");
-  const to = options.to.map((option) =>
-    option.kind === "profile" && option.name === name ? { ...option, own: true as const } : option,
-  );
+  const to = options.to.map((option) => (isAsked(option) ? { ...option, own: true as const } : option));
   return { ...options, to };
 }
 

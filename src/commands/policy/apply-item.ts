@@ -16,7 +16,7 @@ import { type Entry, isSettled, mayBeCreatedElsewhere, lastErrorOf, otherPlaces 
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
-import type { ClientItem, KeyItem, PolicyItem } from "../../policy/policy.ts";
+import type { ClientItem, ItemDestination, KeyItem, PolicyItem } from "../../policy/policy.ts";
 import { isOf, isSameItem, recordedItem, type WorkScope, workIn } from "../../policy/works.ts";
 import { issuedAs } from "../options/secrets.ts";
 import { workbenchOf } from "../running/change.ts";
@@ -24,7 +24,13 @@ import { missingFor } from "../running/missing.ts";
 import { missingForItems } from "./acting.ts";
 import { adopt, adoptionIntent } from "./adoption.ts";
 import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
-import { type Destination, isLocal, placesOf, type SecretOptions } from "../../secrets/destination.ts";
+import {
+  type Destination,
+  type DestinationOption,
+  isLocal,
+  placesOf,
+  type SecretOptions,
+} from "../../secrets/destination.ts";
 import { destinationOptions } from "./destinations.ts";
 
 export interface ApplyOptions {
@@ -154,20 +160,27 @@ async function destinationOf(
       meaning: "Nothing was sent for it.",
       hint: "Name the destination in the policy file: replace `secret: unknown`.",
     });
-  const { to } = destinationOptions(item.destinations, before);
-  const ownProfile = { kind: "profile", name: bench.account.profile, own: true, force: true } as const;
-  const isOwn =
-    current?.ownership === "own" && !to.some((one) => one.kind === "profile" && one.name === ownProfile.name);
+  const { profile } = bench.account;
+  const isActing = (one: ItemDestination): boolean => "profile" in one && one.profile === profile;
+  const others = item.destinations.filter((one) => !isActing(one));
+  const isOwn = current?.ownership === "own";
+  const { to } = destinationOptions(isOwn ? [...others, { profile }] : item.destinations, before);
   const record = entry?.destination;
   const secretOptions: SecretOptions = {
     mayBeOwn: true,
-    to: isOwn ? [...to, ownProfile] : to,
+    to: isOwn ? to.map((one) => updatingOwn(one, profile)) : to,
     yields: item.kind,
     remembered: record?.kind === "several" ? record : undefined,
     ...(entry && issuedAs(entry)),
   };
   const print = (): Promise<void> => Promise.reject(new Error("a policy has no secret for the screen"));
   return context.secrets.destination(secretOptions, print);
+}
+
+/** `--include-own` covers the credential that the profile has now; a resumed entry has recorded which one that was. */
+function updatingOwn(option: DestinationOption, profile: string): DestinationOption {
+  const isUpdate = option.kind === "profile" && option.name === profile && option.own !== true;
+  return isUpdate ? { ...option, own: true, force: true } : option;
 }
 
 /**

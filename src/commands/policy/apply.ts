@@ -40,7 +40,7 @@ export const command = defineVerb({
       )
       .option(
         "--redeliver <name...>",
-        "Rotate these items into the destinations of the file, even if the earlier ones are in use",
+        "Rotate these items into the destinations of the file if their secrets went elsewhere, even to a place in use, or if their file or profile no longer exists",
       )
       .option("--adopt", "First adopt existing credentials that match an item, instead of creating new ones")
       .option("--include-own", "Also rotate the profile's own credential, after all others")

@@ -1,7 +1,7 @@
 // Repeats a change for several ids. A failed change does not stop the others; an interruption does.
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
-import { flags, type NextCommand, type NextStep } from "../../next-step.ts";
+import { needsForce, type NextCommand, type NextStep } from "../../next-step.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
 import { printReceipt } from "./change.ts";
 
@@ -62,8 +62,7 @@ export async function changeEach(context: Context, { ids, view, states, ...how }
 
 /** Replaces advice to use `--force`, which the command lacks. */
 export function withoutForce(failure: Failure, step: NextStep): Failure {
-  const { nextCommand } = failure.details;
-  if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
+  if (!needsForce(failure.details)) return failure;
   return new Failure(failure.kind, failure.message, { ...failure.details, nextCommand: undefined, ...step });
 }
 

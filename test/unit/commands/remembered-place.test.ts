@@ -67,6 +67,8 @@ describe("the options for an entry", () => {
     ["several, no option", several, {}, false, { to: [], remembered: several }],
     ["several, the missing command", several, { to: [f, same] }, false, { to: [same], remembered: several }],
     ["several, another command", several, { to: [c] }, false, { to: [], remembered: several }],
+    ["several, --force", several, { to: [same], force: true }, false, { to: [same], remembered: several }],
+    ["several, named, --force", several, { force: true }, true, { to: [], force: true, remembered: several }],
     ["several, named", several, { to: [c] }, true, { to: [c], remembered: several }],
   ])("%s", (_what, place, options, isNamed, expected) => {
     expect(optionsFor(to(place), requested(options, isNamed))).toEqual(expected);

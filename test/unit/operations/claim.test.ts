@@ -5,9 +5,11 @@ import {
   type SecretDelivery,
   continueDelivery,
   type ContinuedDelivery,
+  undelivered,
 } from "../../../src/operations/secret-delivery.ts";
 import { key } from "../../../src/operations/key.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
+import { Failure } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { SecretKeeping } from "../../../src/secrets/kept.ts";
@@ -222,6 +224,21 @@ describe("a destination is checked for the secret", () => {
     const complete = await runUnderLease({ destination: whole, resource_id: "ak_2" }, completeDelivery);
     expect([complete.end.value, complete.checked, complete.world.calls]).toEqual([true, [], []]);
   });
+});
+
+describe("the step after a delivery to a profile that a person changed", () => {
+  const profile = { kind: "profile", name: "q", profileId: "p-q" } as const;
+  const refusal = { hint: "Name another destination, or add --force.", nextCommand: { add: ["--force"] } } as const;
+
+  it.each(["access_key.create", "access_key.rotate", "oauth_client.create"])(
+    "of %s consents to nothing",
+    (operation) => {
+      const entry = { id: "e1", operation, destination: profile, attempts: 1, detail: {} } as unknown as Entry;
+      const because = new Failure("undelivered", "The profile has other content.", refusal);
+      const { nextCommand, hint } = undelivered(entry, because, { isEscrowed: () => false }).details;
+      expect([nextCommand, hint]).toEqual(["integ journal claim e1", refusal.hint]);
+    },
+  );
 });
 
 describe("a secret kept in another folder", () => {
