@@ -163,7 +163,7 @@ describe("the file", () => {
     const refused = await at.integ(words, { env: { INTEG_ACCESS_TOKEN: "sbx_us_none" } });
     expect([refused.code, readFileSync(at.path("integ.prom"), "utf8")]).toEqual([3, whole]);
     const keyless = await at.integ(words, { env: { INTEG_ACCESS_TOKEN: "" } });
-    expect([keyless.code, keyless.stderr]).toEqual([0, expect.stringContaining("Without access keys")]);
+    expect([keyless.code, keyless.stderr]).toEqual([0, expect.stringContaining("Access keys are not included")]);
     const samples = readFileSync(at.path("integ.prom"), "utf8");
     expect(samples).toContain('integ_read_ok{what="access_keys",profile="env",region="us"} 0\n');
     expect(samples).not.toContain('kind="access_key"');

@@ -422,7 +422,7 @@ describe("doctor", () => {
     const kept = async (): Promise<{ status: string; next: string | null }> => {
       const { code, stdout } = await own.integ(["doctor", "--json"]);
       expect(code).toBe(0);
-      return JSON.parse(stdout).data.find(({ check }: { check: string }) => check === "unused credentials");
+      return JSON.parse(stdout).data.find(({ check }: { check: string }) => check === "stored secrets");
     };
     expect(await kept()).toMatchObject({ status: "ok" });
     for (const file of [stray, own.path("config", "credentials", named!)]) utimesSync(file, 1, 1);

@@ -17,7 +17,7 @@ export const command = defineVerb({
   configure: (command) =>
     addDryRun(command)
       .argument("<path>", "/v1/…, /v1-reference/… or /api/v1/…")
-      .option("-X, --method <method>", "HTTP method (default: GET; with a body: POST)")
+      .option("-X, --method <method>", "HTTP method (default: GET; with --input: POST)")
       .option(
         "-f, --raw-field <name=value...>",
         "Add text: a query parameter of a GET or DELETE, else a field of the JSON body",

@@ -20,7 +20,7 @@ export const profileChecks: readonly Check[] = [
 export const machineChecks: readonly Check[] = [
   { name: "journal", run: ({ context }) => checkJournal(context) },
   { name: "file modes", run: ({ context }) => checkModes(context) },
-  { name: "unused credentials", run: ({ context }) => checkUnnamedSecrets(context) },
+  { name: "stored secrets", run: ({ context }) => checkUnnamedSecrets(context) },
 ];
 
 async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
@@ -166,7 +166,7 @@ function isAccessibleToOthers(path: string): boolean {
   }
 }
 
-const check = "unused credentials";
+const check = "stored secrets";
 /** A younger secret may belong to a running process that has not stored its profile yet. */
 const minimumAgeMs = 60_000;
 
@@ -182,7 +182,7 @@ async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   );
   const newestMs = context.clock.now() - minimumAgeMs;
   const unnamed = credentials.files().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < newestMs);
-  if (unnamed.length === 0) return [ok(check, "none")];
+  if (unnamed.length === 0) return [ok(check, "a profile uses each")];
   const what = unnamed.length === 1 ? "1 file contains a secret" : `${unnamed.length} files contain secrets`;
   return [
     warning(check, `${what} that no profile uses, left by a crash`, {

@@ -31,7 +31,10 @@ export const command = defineVerb({
   configure: (command) => addSecretOptions(addDryRun(command).argument("<id>", "The entry whose secret is kept")),
   examples: [
     { line: "integ journal claim 6k2f9 --secret-file ./client.secret", does: "to a new file that only you can read" },
-    { line: "integ journal claim 6k2f9", does: "to the recorded profile or store; for a file or command, integ asks" },
+    {
+      line: "integ journal claim 6k2f9",
+      does: "to the recorded profile or store; otherwise integ asks at a terminal, and prints the secret in a pipe",
+    },
   ],
   asks: (context) => askEntry(context, { question: "Whose secret is claimed?", states: ["undelivered"] }),
   async run(context, { args: [id], options }) {

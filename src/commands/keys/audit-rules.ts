@@ -187,7 +187,7 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
     if (typeof expiry !== "number" || expiry > subject.now) return fine;
     if (subject.key.status === undefined)
       return unjudged(`it expired at ${subject.key.expiresAt}, and the response has no status`);
-    return finding("high", `expired at ${subject.key.expiresAt}, but its status is active`, "revoke");
+    return finding("high", `expired at ${subject.key.expiresAt}, but the API still reports it as active`, "revoke");
   },
   expiring(subject) {
     const expiry = expiryOf(subject);

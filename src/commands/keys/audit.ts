@@ -197,7 +197,7 @@ async function findingsFailure(
   // The findings of a key are in the order of their severity, so the worst replaces the others.
   const worst = [...new Map(bad.toReversed().map((one) => [one.key_id ?? one.id, one])).values()];
   const keys = worst.length;
-  const byKey = keys === bad.length ? "" : `; by the worst of each key: ${countWords(countOf(worst))}`;
+  const byKey = keys === bad.length ? "" : `. Keys by their worst finding: ${countWords(countOf(worst))}`;
   const notJudged = bad.length === 0 ? audit.unjudged.length : 0;
   const gaps = [notJudged > 0 && `${notJudged} not judged`, !complete && "not every key was listed"]
     .filter(Boolean)

@@ -10,7 +10,7 @@ export const command = defineVerb({
     { line: "integ keys get ak_123", does: "one key, without its secret" },
     { line: "integ keys get nightly-sync --json | jq -r .expiresAt", does: "by its name, for a script" },
   ],
-  more: "The legacy contract has no request for one key: integ searches the list. If several keys have the same name, integ shows the active one.",
+  more: "The legacy contract has no request for one key: integ searches the list. If several keys have the same name, integ shows the only active one; if several are active, name the key by its id.",
   asks: askKey("Which key?"),
   async run(context, { args: [typed] }) {
     const service = await context.connect();

@@ -20,7 +20,7 @@ export const command = defineVerb({
     },
     { line: "integ keys list --fields id,name,expiresAt", does: "these fields, in this order" },
   ],
-  more: "The API document does not show the format of the list: integ accepts an array or an object that contains one, and prints the rows unchanged. Only a table, and --status, call an active key whose expiresAt has passed expired: in the other formats it is active, as the API says.",
+  more: "The API document does not show the format of the list: integ accepts an array or an object that contains one, and prints the rows unchanged. If the expiresAt of an active key has passed, a table and --status show the key as expired; the other formats show it as active, as the API does.",
   async run(context, { options: { status, name } }) {
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());

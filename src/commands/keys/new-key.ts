@@ -14,7 +14,10 @@ export const addKeyOptions = sharedOptions((command) =>
         .createOption("--type <type>", "Type of the key; user_bound keys stop working when your user account does")
         .choices(["user_bound", "service_account"] as const),
     )
-    .option("--scope <scope...>", "Scope of the key, * (full access) or push-ingest:*; repeatable (default: *)")
+    .option(
+      "--scope <scope...>",
+      "Scope of the key, * (full access) or push-ingest:*; repeatable (default: *, in a rotation the scopes of the old key)",
+    )
     .option(
       "--marker",
       "Add a short random mark to the name, which identifies a lost key with certainty (default: without a terminal, and with a team's journal)",

@@ -130,7 +130,7 @@ function ownKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
 function maybeOwnKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
   const caller = callerOf(profile);
   return new Failure("usage", `${id} may be the key that ${caller} uses: rotating it could lock ${caller} out.`, {
-    meaning: `Nothing was changed. If it is, ${advice(profile)}; if it is another key, ask a person, and add --yes only if they agree.`,
+    meaning: `Nothing was changed. If it is that key, ${advice(profile)}. If not, ask a person, and add --yes only if they agree.`,
     ...(isSecretStored(profile)
       ? settingOf(profile.name, "--api-key-id")
       : { hint: "Use a profile with a key id: see --api-key-id in integ help profiles add." }),
@@ -146,7 +146,9 @@ export function callerOf({ name }: Pick<ActiveProfile, "name">): string {
 }
 
 function advice(profile: Pick<ActiveProfile, "name">): string {
-  return isSecretStored(profile) ? "add --update-profile" : "replace the old secret there by the new one";
+  return isSecretStored(profile)
+    ? "add --update-profile"
+    : `store the new secret where ${callerOf(profile)} gets its key from`;
 }
 
 export async function warnIfLockedOut(

@@ -124,7 +124,7 @@ async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftI
     await (await context.profiles.active()).legacy();
   } catch (error) {
     if (!(error instanceof Failure) || isInterruption(error)) throw error;
-    output.note(`Without access keys: ${error.message}`);
+    output.note(`Access keys are not included: ${error.message}`);
     return [];
   }
   const { readAccessKey } = await import("../../api/access-keys.ts");

@@ -52,7 +52,7 @@ export function reportPlanNotes(
   if (unmanaged.length === 0) return;
   const command = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
   const next = stepAs(settings.profile ?? profile, command);
-  const words = `Add an item to ${file} and adopt, or revoke, each client and key in no item, for example: ${next}`;
+  const words = `For each client and key in no item: add an item to ${file} and adopt the credential, or revoke it. For example: ${next}`;
   // The page already lists the unmanaged credentials.
   output.note(isPage ? words : `${unmanagedWords(unmanaged)}. ${words}`);
 }

@@ -148,7 +148,7 @@ async function policyOf(
 }
 
 function unreadWords({ withoutKeys: why }: ListedKeys, policy: Policy | undefined): string | undefined {
-  return why && `${policy ? "Access keys were not read" : "The service was not reached"}: ${why}`;
+  return why && `${policy ? "Access keys were not read" : "The service was not asked for access keys"}: ${why}`;
 }
 
 function changeCount(due: readonly Row[]): string {
@@ -518,7 +518,7 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
       throw error;
     if (!isWithoutKeys) return unlistedKeys(error);
     // The page prints the same reason.
-    if (!context.output.isTable) context.output.note(`Without access keys: ${error.message}`);
+    if (!context.output.isTable) context.output.note(`Access keys are not included: ${error.message}`);
     return { keys: [], nowMs: 0, withoutKeys: error.message };
   }
 }

@@ -251,7 +251,7 @@ async function clientRows(context: Context, { account, entries, facts, untrusted
       } catch (error) {
         if (!(error instanceof Failure) || fatalKinds.has(error.kind)) throw error;
         if (error.kind === "not_found") {
-          const note = "The journal has this client, and the service does not find it.";
+          const note = "An entry of the journal names this id, and the service does not find it.";
           rows.set(id, { kind: "oauth_client", id, status: "absent", ...facts.get(id), note });
           return;
         }

@@ -72,6 +72,7 @@ ${profileLines("us", us)}${profileLines("eu", eu)}and then:
   integ oauth-clients create --service-account ${us.service_account_id} --scope entity:read
   integ keys list
 Faults and requests: curl -X POST -d '{"fault":"POST /v1/oauth_clients drop=after times=1"}' ${us.control_url}
+  for eu: ${eu.control_url}
 `;
 }
 

@@ -413,12 +413,13 @@ function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> 
 
 function occupiedFailure(at: SingleRecord): Failure {
   const { name } = describeDestination(at);
+  const isChecked = at.kind === "command" && at.check === "output";
   const why =
     at.kind === "file"
       ? "the file already exists"
-      : at.kind === "command" && at.check !== "output"
+      : at.kind === "command" && !isChecked
         ? "the same command took the secret of another client or key"
-        : "integ did not deliver its current content for this client or key";
+        : `integ did not deliver ${isChecked ? "what its check prints" : "its current content"} for this client or key`;
   const what = at.kind === "profile" ? `become the credential of ${name}` : `go to ${name}`;
   return new Failure("usage", `The secret cannot ${what}: ${why}.`, {
     meaning: "Its content was not replaced.",

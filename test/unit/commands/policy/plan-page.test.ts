@@ -166,7 +166,7 @@ it.each([
   const plan = planOf({ items: [], ...screen });
   reportPlanNotes({ output, settings: {} } as Context, plan, { file: "integ.yaml", profile, isPage: true });
   expect(stderr.text.replaceAll(/\s+/g, " ")).toContain(
-    `Add an item to integ.yaml and adopt, or revoke, each client and key in no item, for example: integ ${step} -p ${profile} `,
+    `For each client and key in no item: add an item to integ.yaml and adopt the credential, or revoke it. For example: integ ${step} -p ${profile} `,
   );
 });
 
