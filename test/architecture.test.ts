@@ -307,7 +307,8 @@ describe("the source tree", () => {
       files.filter((file) => call.test(stripped(file))).map((file) => relative(source, file));
     const revoking = calling(/\b(?:oauthClients|accessKeys)\.revoke\(/);
     expect(revoking).toEqual(["operations/acts/send.ts"]);
-    const gate = /await assertGrounds\(grounds, [\s\S]*?\}\);\n *await recordBefore\(.*\n *const answer = await send</;
+    const gate =
+      /await service\.authorize\(.*\n *await assertGrounds\(grounds, [\s\S]*?\}\);\n *await recordBefore\(.*\n *const answer = unsent \?\? \(await send</;
     expect(readFileSync(join(source, "operations/acts/revoke.ts"), "utf8")).toMatch(gate);
     // Waits and time limits use the monotonic clock. These files read a date in a response, or both clocks.
     const dated = ["journal/postgres/lease.ts", "secrets/github-store.ts", "secrets/store-http.ts"];

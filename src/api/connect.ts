@@ -36,6 +36,8 @@ export interface Service {
   readonly contract: Contract;
   readonly raw: Raw;
   readonly tokens: Tokens;
+  /** See `Caller`. Keys are of the legacy contract. */
+  authorize(contract: "v1" | "legacy"): ReturnType<Caller["authorize"]>;
   /** How far the service's clock is ahead of this machine's, in ms; undefined before a response with a `Date`. */
   clockOffset(): number | undefined;
 }
@@ -86,6 +88,7 @@ export function connect(options: ConnectOptions): Service {
       exchangeAccessKey: async (secret, endpoint) => (await tokens()).exchangeAccessKey(secret, endpoint),
       compareIssuer: async () => (await tokens()).compareIssuer(),
     },
+    authorize: (contract) => (contract === "v1" ? v1 : legacy).authorize(),
     clockOffset,
   };
 }

@@ -7,7 +7,7 @@ import { rotationsOf } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
 import { client, creationIntent } from "./client.ts";
 import { overlapDifferences, rotate, type Rotation, type RotationOptions, type RotationRequest } from "./rotation.ts";
-import { entryFailure, accountFields, recordOrWarn, noteOtherEndpoint, type Workbench } from "./workbench.ts";
+import { entryFailure, accountFields, recordOrWarn, type Workbench } from "./workbench.ts";
 
 interface OldClient extends CreationRequest {
   readonly id: string;
@@ -47,9 +47,7 @@ export function clientRotationIntent(bench: Workbench, { old, overlapMs, keepOld
 }
 
 export function clientRotation(bench: Workbench, lease: EntryLease, options: RotationOptions): Rotation {
-  const { proveClient } = bench.account;
-  const { old_client: oldId, proof: recorded } = detailOf(lease.entry, "oauth_client.rotate");
-  // Journal data must not decide where a secret is sent, so the profile's endpoint is used.
+  const { old_client: oldId } = detailOf(lease.entry, "oauth_client.rotate");
   const { proof: due } = bench.account;
   return {
     bench,
@@ -58,12 +56,6 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
     creation: client,
     oldId,
     intent: () => creationIntent(bench, JSON.parse(lease.entry.request_text) as OldClient, lease.entry),
-    prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
-      if (due === null) return false;
-      noteOtherEndpoint(bench, recorded?.token_endpoint, due.token_endpoint);
-      await proveClient({ clientId, secret }, due);
-      return true;
-    },
     missingProofSetup: due === null ? endpointSetting(bench.account.profile) : undefined,
     unprovenReason: (hasSecret) =>
       due === null

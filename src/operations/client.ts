@@ -34,7 +34,7 @@ import {
   continueDelivery,
 } from "./secret-delivery.ts";
 import { recordFailure, recordingFailure, recordAttempt, sendUntilKnown, waitWhilePending } from "./sending.ts";
-import { entryFailure, isoTime, accountFields, recordOrWarn, type Workbench } from "./workbench.ts";
+import { entryFailure, isoTime, accountFields, noteOtherEndpoint, recordOrWarn, type Workbench } from "./workbench.ts";
 
 export function creationIntent({ account }: Workbench, request: CreationRequest, owner?: Entry): Intent {
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
@@ -70,6 +70,14 @@ export const client: CreationContract = {
     return undefined;
   },
   send: sendCreation,
+  prove: async (bench, rotation, child, { secret, clientId = child.detail.client_id ?? "" }) => {
+    // Journal data must not decide where a secret is sent, so the profile's endpoint is used.
+    const { proof: due, proveClient } = bench.account;
+    if (due === null) return false;
+    noteOtherEndpoint(bench, rotation.detail.proof?.token_endpoint, due.token_endpoint);
+    await proveClient({ clientId, secret }, due);
+    return true;
+  },
   replacementIntent: (bench, lost) => creationIntent(bench, JSON.parse(lost.request_text) as CreationRequest, lost),
   readReceipt: clientReceipt,
 };

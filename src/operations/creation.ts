@@ -60,6 +60,13 @@ export interface CreationContract extends Credential {
   searchKey?(work: CreationWork): Promise<Outcome | undefined>;
   /** @throws Failure if the key has been used: then someone has its secret */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
+  /** @returns false if the profile cannot prove secrets. @throws Failure if the proof fails */
+  prove(
+    bench: Workbench,
+    rotation: Entry,
+    child: Entry,
+    secret: Pick<OneTimeSecret, "secret" | "clientId">,
+  ): Promise<boolean>;
   replacementIntent(bench: Workbench, lost: Entry): Intent;
   readReceipt?(bench: Workbench, entry: Entry): Promise<string>;
 }

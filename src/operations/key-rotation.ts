@@ -4,19 +4,18 @@ import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { flags, shell } from "../next-step.ts";
-import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
+import { key, type KeyCreation, keyCreationIntent } from "./key.ts";
 import { requestIn } from "./orphan.ts";
 import {
   type Overlap,
   overlapDifferences,
-  addProof,
   rotate,
   type Rotation,
   type RotationOptions,
   type RotationRequest,
 } from "./rotation.ts";
 import { lastUseOf } from "./revocation.ts";
-import { accountFields, recordOrWarn, recoveryStep, type Workbench } from "./workbench.ts";
+import { accountFields, recoveryStep, type Workbench } from "./workbench.ts";
 
 export interface KeyReplacementRequest extends Overlap {
   readonly oldId: string;
@@ -91,10 +90,9 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
       const creation = { request: requestIn(lease.entry), marked: marked === true };
       return keyCreationIntent(bench, creation, { lost: lease.entry });
     },
-    proveFirst: update_profile === true ? strictProof(bench, lease) : undefined,
+    updatesProfile: update_profile === true,
     lastUse: () => lastUseOf(bench, oldId),
     checkNew: (child) => checkIdentity(lease.entry, child, options),
-    prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
     missingProofSetup:
       keyExchange || profile === "env"
         ? undefined
@@ -105,16 +103,6 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
           ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
         : "cannot be proven: an earlier run delivered its secret",
-  };
-}
-
-/** The new secret must work before the profile gives up its working credential. */
-function strictProof(bench: Workbench, lease: EntryLease): Rotation["proveFirst"] {
-  return async ({ secret }) => {
-    const message = "The profile has no way to exchange the new secret for a token, so it cannot be proven.";
-    if (!(await proveSecret(bench, lease.entry, secret))) throw new Failure("auth", message);
-    // The delivery must continue even if the journal fails.
-    await recordOrWarn(bench, lease, addProof(bench, lease.entry, "token exchange"));
   };
 }
 

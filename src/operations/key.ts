@@ -93,6 +93,7 @@ export const key: CreationContract = {
     return found && { kind: "delivered_before", entry: work.lease.entry, ...found };
   },
   assertUnused,
+  prove: (bench, rotation, _child, { secret }) => proveSecret(bench, rotation, secret),
   replacementIntent: (bench, lost) => {
     const request = requestIn(lost);
     checkAccessKey(request, bench.clock.now());

@@ -34,7 +34,7 @@ export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
   return evidence.find((known) => known === proven);
 }
 
-/** The value of `proven` in a rotation's entry after the service refused the new secret. */
+/** The value of `proven`, in a rotation's entry or its creation's, after the service refused the new secret. */
 export const refusedProof = "refused";
 
 type NextInput = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;

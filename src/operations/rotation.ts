@@ -26,9 +26,10 @@ import { type CreateOptions, admitStep, type CreationContract, finishCreation, t
 import { next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { assertTrusted, isSameHere, secretShownBy, seenAt } from "./acts/overwrite.ts";
 import { revokeStep, type Successor } from "./acts/revoke.ts";
-import { assertMatchesRequest, releaseReserved, rereadSecret, type SecretDelivery } from "./secret-delivery.ts";
+import { assertMatchesRequest, releaseReserved, rereadSecret } from "./secret-delivery.ts";
 import { admitWork, wait } from "./sending.ts";
 import {
+  type DeliveryBench,
   entryFailure,
   withLease,
   isoTime,
@@ -60,11 +61,9 @@ export interface Rotation {
   readonly creation: CreationContract;
   readonly oldId: string;
   intent(): Intent;
-  /** Set if the secret replaces the profile's own credential. */
-  readonly proveFirst?: SecretDelivery["prove"];
+  /** The secret replaces the profile's own credential, so it is delivered only if it works. */
+  readonly updatesProfile?: boolean;
   checkNew?(child: Entry): Promise<void>;
-  /** @returns false if the profile cannot prove secrets. @throws Failure if the proof fails */
-  prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** @returns when the old credential was last used; null if never; undefined if not shown */
   lastUse?(): Promise<string | null | undefined>;
   unprovenReason(hasSecret: boolean): string;
@@ -266,7 +265,7 @@ async function ensureProven(rotation: Rotation, made: Outcome): Promise<boolean>
   const step = stepAfterProof(rotation);
   if (step === "end") return false;
   if (step === "prove the new one") {
-    if (detail.proven === refusedProof && (await isOldRevoked())) return true;
+    if ([lease.entry, made.entry].some(wasRefused) && (await isOldRevoked())) return true;
     await prove(rotation, made);
   }
   // Someone may have revoked a credential during the overlap.
@@ -295,7 +294,7 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
       ? await bench.journal.lease(found.id)
       : await admitStep(bench, destination, { ...rotation.intent(), parent: lease.entry.id });
     try {
-      const prove = rotation.proveFirst ?? earlyProof(rotation, child);
+      const prove = earlyProof(rotation, child);
       const work = { ...options, bench, lease: child, prove, destinationOf: () => destination };
       const made = await finishCreation(creation, work);
       const { entry, receipt } = made;
@@ -312,13 +311,24 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
 }
 
 /** If no destination can be read back, a later process could not prove the secret, so the proof precedes the delivery. */
-function earlyProof({ bench, lease, options, prove }: Rotation, child: EntryLease): Rotation["proveFirst"] {
-  if (lease.entry.detail.keep_old === true || placesOf(options.destination.record).some(isReadable)) return undefined;
-  return async (secret) => {
-    // Without this proof, the rotation proves the secret after the delivery.
-    if (!(await prove(child.entry, secret).catch(onFailure(() => false)))) return;
-    await recordOrWarn(bench, child, { detail: { ...child.entry.detail, proven: "token exchange" } });
+function earlyProof({ bench, lease, options, creation, updatesProfile = false }: Rotation, child: EntryLease) {
+  const isLater = lease.entry.detail.keep_old === true || placesOf(options.destination.record).some(isReadable);
+  if (isLater && !updatesProfile && child.entry.detail.proven === undefined) return undefined;
+  return async (secret: OneTimeSecret): Promise<void> => {
+    const tried = await tryFirst(bench, child, () => creation.prove(bench, lease.entry, child.entry, secret));
+    if (!updatesProfile || tried === true) return;
+    const message = "The profile has no way to exchange the new secret for a token, so it cannot be proven.";
+    throw tried === false ? new Failure("auth", message) : tried;
   };
+}
+
+/** The outcome replaces an earlier one, because a key may be rotated between a failed delivery and the next one. */
+export async function tryFirst(bench: DeliveryBench, child: EntryLease, prove: () => Promise<boolean>) {
+  const tried = await prove().catch(onFailure((failure) => failure));
+  const refused = tried instanceof Failure && tried.kind === "auth" ? refusedProof : undefined;
+  const proven = tried === true ? "token exchange" : refused;
+  await recordOrWarn(bench, child, { detail: { ...child.entry.detail, proven } });
+  return tried;
 }
 
 /** @throws Failure `unusable` if the new id is empty or equals the old one: a revocation would leave no credential */
@@ -339,33 +349,35 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   const { noun } = creation;
   const id = idOf(made);
   const isProven = proofIn(lease.entry.detail) !== undefined;
+  const isRefused = [lease.entry, child].some(wasRefused);
   const mark = async (how: Proof): Promise<void> => {
     // The overlap starts now by the service's clock. Any response shows the offset of that clock.
     if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
       await creation.statusOf(bench, id);
-    await lease.record(addProof(bench, lease.entry, how));
+    const { detail } = lease.entry;
+    const overlap_until = detail.overlap_until ?? isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
+    await lease.record({ detail: { ...detail, proven: how, overlap_until } });
   };
-  if (!isProven && proofIn(child.detail) === "token exchange") return mark("token exchange");
+  if (!isProven && !isRefused && proofIn(child.detail) === "token exchange") return mark("token exchange");
   // An earlier process may have delivered the secret to a destination that can be read back.
   const text =
     secret?.secret ??
     (await rereadSecret(bench.secrets, child)) ??
     (await secretShownBy(bench, child, options.destination));
   const known = secret ?? (text === undefined ? undefined : { secret: text });
-  const tried = known === undefined ? false : await rotation.prove(child, known).catch(onFailure((failure) => failure));
-  if (isProven && typeof tried === "boolean") return;
+  const tried =
+    known && (await creation.prove(bench, lease.entry, child, known).catch(onFailure((failure) => failure)));
+  if (isProven && !(tried instanceof Failure)) return;
   if (tried === true) return mark("token exchange");
-  if (tried !== false) {
-    // Without a response, the proof can be repeated: the rotation stays unfinished.
-    if (tried.kind !== "auth") {
-      const kind = isInterruption(tried) ? tried.kind : "pending";
-      const meaning = `The old ${noun} was not revoked; the new one's secret was delivered.`;
-      const message = withReason(`The new ${noun} ${id} could not be proven`, tried);
-      throw new Failure(kind, message, { ...tried.details, meaning });
-    }
-    await recordOrWarn(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
+  // Without a response, the proof can be repeated: the rotation stays unfinished.
+  if (tried instanceof Failure && tried.kind !== "auth") {
+    const kind = isInterruption(tried) ? tried.kind : "pending";
+    const meaning = `The old ${noun} was not revoked; the new one's secret was delivered.`;
+    const message = withReason(`The new ${noun} ${id} could not be proven`, tried);
+    throw new Failure(kind, message, { ...tried.details, meaning });
   }
-  if (lease.entry.detail.proven === refusedProof) throw proofRefused(rotation, id, tried === false ? undefined : tried);
+  if (tried) await recordOrWarn(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
+  if (tried || isRefused) throw proofRefused(rotation, id, tried || undefined);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
   const { missingProofSetup = "" } = rotation;
   // A secret that cannot be read back cannot be proven later.
@@ -379,6 +391,8 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   });
 }
 
+const wasRefused = ({ detail }: Entry): boolean => detail.proven === refusedProof;
+
 function proofRefused({ creation, oldId }: Rotation, id: string, error: Failure | undefined): Failure {
   const { noun } = creation;
   const message = `The secret of the new ${noun} ${id} was refused when it was tried`;
@@ -387,11 +401,6 @@ function proofRefused({ creation, oldId }: Rotation, id: string, error: Failure 
     problem: error?.details.problem,
     meaning: `The old ${noun} ${oldId} is not revoked, even with ${flags.acceptUnproven}. If the new ${noun} works for all programs, revoke the old ${noun} yourself: ${revokeStep(noun, oldId)}`,
   });
-}
-
-export function addProof(bench: Workbench, { detail }: Entry, how: Proof): Pick<Entry, "detail"> {
-  const until = detail.overlap_until ?? isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
-  return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
 /** The new credential may have been revoked or disabled since its proof. */
@@ -425,19 +434,25 @@ export function assertProfileHasSecret({ bench, lease, oldId, creation }: Rotati
 }
 
 async function lostPlaces(
-  { bench, lease, creation, options: { destination } }: Rotation,
+  rotation: Rotation,
   child: Entry,
   isFresh: boolean,
+  known = new Map<string, boolean>(),
 ): Promise<readonly string[]> {
+  const { bench, lease, creation, options } = rotation;
+  const { size } = known;
   const names = { there: [] as string[], missing: [] as string[], unverified: [] as string[] };
   const { detail } = lease.entry;
-  const isActive = async (id: string): Promise<boolean> => (await creation.statusOf(bench, id)) === "active";
+  const isActive = async (id: string): Promise<boolean> =>
+    known.get(id) ?? known.set(id, (await creation.statusOf(bench, id)) === "active").get(id)!;
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
-    const seen = await seenAt(bench, child, place, { isActive, destination });
+    const seen = await seenAt(bench, child, place, { isActive, destination: options.destination });
     // This run cannot check the destination, and an earlier check found that it had lost the secret.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "missing" : seen].push(name);
   }
+  // A place that was looked at before this request may have changed during it.
+  if (known.size > size) return lostPlaces(rotation, child, isFresh, known);
   const { missing } = names;
   if (missing.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: missing } });
   if (names.unverified.length > 0 && !isFresh)

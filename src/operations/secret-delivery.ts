@@ -105,25 +105,25 @@ export async function deliverSecret(
   const { bench, lease, destination } = delivery;
   const isEscrowed = delivery.claimedBy === undefined && (await tryEscrow(delivery, secret));
   const isKept = keptBefore || (needsCopy(delivery, secret) && (await tryKeep(delivery, secret)));
+  const learned = (): Partial<EntryProgress> => {
+    const { proven } = lease.entry.detail;
+    return received.detail === undefined ? received : { ...received, detail: { ...received.detail, proven } };
+  };
   let evidence: AtDestination;
-  let learned = received;
   try {
     await delivery.prove?.(secret);
-    const { proven } = lease.entry.detail;
-    if (proven !== undefined && learned.detail !== undefined)
-      learned = { ...learned, detail: { ...learned.detail, proven } };
     evidence = await bench.clock.finishing(() => overwrite(bench, lease, destination, secret));
   } catch (error) {
     const refusal = isKept || isEscrowed ? undefined : await keepFailureReason(bench, lease.entry.id, secret);
     const state = refusal === undefined ? "undelivered" : "secret_lost";
-    await recordOrWarn(bench, lease, { ...learned, state });
+    await recordOrWarn(bench, lease, { ...learned(), state });
     const { entry } = lease;
     if (refusal === undefined) throw withRequestId(undelivered(entry, error, bench.secrets), requestId);
     const message = `The secret could neither be delivered (${reasonOf(error)}) nor kept (${refusal}).`;
     const step = { nextCommand: nextStep(entry) ?? undefined };
     throw withRequestId(entryFailure(entry, "secret_lost", message, step), requestId);
   }
-  await settleDelivered(delivery, learned, evidence);
+  await settleDelivered(delivery, learned(), evidence);
 }
 
 /**

@@ -178,7 +178,9 @@ export async function rememberedSeveral(
   const replacesAll = typedCount > 0 && unmatched.length === typedCount;
   const parts: Part[] = [];
   for (const place of places) {
-    if (place.state === "delivered") parts.push({ ...place });
+    // A typed command that has the secret can show it again.
+    const again = typed.find(({ record }) => record.kind === "command" && isSamePlace(record, place.at));
+    if (place.state === "delivered") parts.push({ ...place, destination: again });
     else if (!replacesAll) parts.push({ ...place, destination: same.get(place.at) ?? (await restore(place.at)) });
   }
   const all = [...parts, ...unmatched.map(partOf)];

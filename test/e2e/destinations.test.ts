@@ -114,7 +114,7 @@ describe("proof of a delivery", () => {
     const refused = await integHere(at, claim);
     expect([refused.code, refused.stderr]).toEqual([
       2,
-      expect.stringContaining("integ did not deliver its current content"),
+      expect.stringContaining("integ did not deliver what its check prints"),
     ]);
     const claimed = await integHere(at, [...claim, "--force"]);
     expect([claimed.code, text(at, "kept")]).toEqual([0, expect.stringMatching(secret)]);

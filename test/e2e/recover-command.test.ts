@@ -1,6 +1,6 @@
 // Recovers a secret whose destination is a command. Commands are not recorded, because they may contain a credential.
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
@@ -82,6 +82,40 @@ describe("a rotation that was killed in its overlap after its command got the se
     const [live] = await account.live();
     expect(await account.opens(live!.client_id!, readFileSync(at.path("store"), "utf8").trimEnd())).toBe(true);
   });
+});
+
+it.each([
+  ["works", undefined, 0],
+  ["is refused", "POST /oauth/token status=401 times=1", 8],
+] as const)("a claim to a command proves a rotation's secret again, which %s", async (_what, fault, exitCode) => {
+  const at = oauthHome();
+  const old = await account.make(["entity:read"]);
+  expect((await at.integ(["oauth-clients", "rotate", old.id, "--secret-command", "exit 1"])).code).toBe(12);
+  const [{ id } = { id: "" }] = await unfinishedEntries(at);
+  if (fault) await desk.service.fault(fault);
+  const claimed = await at.integ(["journal", "claim", id, "--secret-command", store]);
+  expect(claimed.code, claimed.stderr).toBe(0);
+  expect(claimed.stderr.includes("could not be proven again")).toBe(exitCode === 8);
+  const recovered = await at.integ(["journal", "recover"]);
+  expect(recovered.code, recovered.stderr).toBe(exitCode);
+  expect(await account.opens(old.client_id, old.client_secret)).toBe(exitCode === 8);
+});
+
+it.each([[[]], [["--secret-file", "other"]]])("a recovery looks again with the typed check (also %j)", async (more) => {
+  const at = oauthHome();
+  const old = await account.make(["entity:read"]);
+  await desk.service.fault("DELETE /v1/oauth_clients/* status=503 times=1");
+  const typed = ["--secret-command", store, "--secret-check-command", "cat store"];
+  expect((await at.integ(["oauth-clients", "rotate", old.id, ...more, ...typed, ...noRetry])).code).toBe(7);
+  const secret = readFileSync(at.path("store"), "utf8");
+  writeFileSync(at.path("store"), "PERSON");
+  const refused = await at.integ(["journal", "recover", ...typed]);
+  expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining("is not there now")]);
+  expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
+  writeFileSync(at.path("store"), secret);
+  const recovered = await at.integ(["journal", "recover", ...typed]);
+  expect([recovered.code, recovered.stderr]).toEqual([0, expect.not.stringContaining("Unverified")]);
+  expect(await account.opens(old.client_id, old.client_secret)).toBe(false);
 });
 
 describe("a pending creation whose secret goes to a command", () => {

@@ -277,7 +277,7 @@ export const defects = [
     changes: [
       [
         "operations/rotation.ts",
-        "known === undefined ? false : await rotation.prove(child, known).catch(onFailure((failure) => failure));",
+        "known && (await creation.prove(bench, lease.entry, child, known).catch(onFailure((failure) => failure)));",
         "known !== undefined;",
       ],
     ],
@@ -285,7 +285,7 @@ export const defects = [
   {
     name: "order: the old one is revoked before the journal has the proof",
     changes: [
-      ["operations/rotation.ts", "await lease.record(addProof(bench, lease.entry, how));", ""],
+      ["operations/rotation.ts", "await lease.record({ detail: { ...detail, proven: how, overlap_until } });", ""],
       ["operations/acts/revoke.ts", "if (proof === undefined)", "if (id === undefined)"],
     ],
   },

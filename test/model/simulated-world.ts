@@ -377,6 +377,7 @@ export class World {
             return service.accessKeys.revoke(id);
           }),
       },
+      authorize: async () => undefined,
       clockOffset: () => (hasServiceTime ? -skewMs : undefined),
       tokens: {
         exchangeAccessKey: (secret: string) =>

@@ -79,6 +79,11 @@ export class Caller {
     this.#options = options;
   }
 
+  /** Gets the token that the next request needs, if it needs one. @returns what `send` would return without it */
+  async authorize(): Promise<NotSent | undefined> {
+    return this.#options.authorization.header().then(() => undefined, notSent);
+  }
+
   /**
    * Makes one attempt. A read whose cached token is refused is sent once more with a new token.
    * @param read throws `BrokenBody` if the response breaks the contract
@@ -117,7 +122,9 @@ export class Caller {
   }
 }
 
-function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> {
+type NotSent = Extract<Attempt<never>, { kind: "not_sent" }>;
+
+function notSent(error: unknown): NotSent {
   if (!(error instanceof Failure)) throw error;
   const { reason, temporary, retryAfterSeconds } =
     error instanceof NoToken ? error : { reason: "unsendable" as const, temporary: false };

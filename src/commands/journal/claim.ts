@@ -1,11 +1,11 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { entryFailure, withLease } from "../../operations/workbench.ts";
+import { type DeliveryBench, entryFailure, withLease } from "../../operations/workbench.ts";
 import { assertNotKeptElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
 import { withEntryIds, secretFieldOf } from "../../secrets/secret-format.ts";
-import { hasNoId, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
+import { hasNoId, isSettled, kindOf, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, withReason } from "../../errors.ts";
 import type { EntryLease, Journal } from "../../journal/journal.ts";
 import {
   isSamePlace,
@@ -22,6 +22,7 @@ import {
   printReceipt,
   checkedDeliveryWords,
   secretKeepingOf,
+  workbenchOf,
 } from "../running/change.ts";
 import { claimOptions, isOptionFor } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
@@ -56,7 +57,8 @@ export const command = defineVerb({
       const secretOptions = { ...named, ...issuedAs(lease.entry), mayBeOwn: true };
       const destination = await context.secrets.destination(secretOptions, (receipt) => show(context, receipt, kept));
       const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
-      const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;
+      const prove = (secret: OneTimeSecret): Promise<void> => proveAgain(context, { bench, lease, secret });
+      const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person", prove } as const;
       const delivery = await continueDelivery(work).catch((error: unknown) => {
         throw secrets.isKept(entry.id) ? withKeptNote(error) : error;
       });
@@ -68,6 +70,29 @@ export const command = defineVerb({
     });
   },
 });
+
+/** The rotation revokes the old client or key only if this secret works when it is delivered. */
+async function proveAgain(
+  context: Context,
+  work: { readonly bench: DeliveryBench; readonly lease: EntryLease; readonly secret: OneTimeSecret },
+): Promise<void> {
+  const { bench, lease, secret } = work;
+  const { parent, detail } = lease.entry;
+  if (parent === null || detail.proven === undefined) return;
+  const [{ tryFirst }, { client }, { key }] = await Promise.all([
+    import("../../operations/rotation.ts"),
+    import("../../operations/client.ts"),
+    import("../../operations/key.ts"),
+  ]);
+  const { prove } = kindOf(lease.entry) === "access_key" ? key : client;
+  const tried = await tryFirst(bench, lease, async () => {
+    const rotation = await bench.journal.find(parent);
+    return prove(await workbenchOf(context, { entry: rotation }), rotation, lease.entry, secret);
+  });
+  if (tried === true) return;
+  const why = tried === false ? new Error(`profile ${lease.entry.profile} has no way to do that.`) : tried;
+  bench.tell.warn(withReason("The secret could not be proven again", why));
+}
 
 function withKeptNote(error: unknown): unknown {
   if (!(error instanceof Failure) || error.kind === "undelivered") return error;

@@ -7,7 +7,6 @@ import {
   describeDestination,
   type Destination,
   type DestinationOption,
-  missingPlaces,
   namesOf,
   placesOf,
   type RecordOf,
@@ -31,10 +30,10 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
   const record = entry.destination;
   const isTyped = options.to.length > 0;
   if (record?.kind === "several") {
-    const isMissing = (option: DestinationOption): boolean =>
-      option.kind === "command" && missingPlaces(record).some((place) => isOptionFor(option, place, ""));
+    const isRecorded = (option: DestinationOption): boolean =>
+      option.kind === "command" && placesOf(record).some((place) => isOptionFor(option, place, ""));
     // Without an id, `--force` covers only what was typed, and not the other recorded places.
-    const shown = isNamed ? options : { ...options, force: undefined, to: options.to.filter(isMissing) };
+    const shown = isNamed ? options : { ...options, force: undefined, to: options.to.filter(isRecorded) };
     return { ...shown, remembered: record };
   }
   if (isTyped && isNamed) return options;

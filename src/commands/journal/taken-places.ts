@@ -43,6 +43,7 @@ export class TakenPlaces {
       },
       deliver: (secret, delivery) => destination.deliver(secret, delivery),
       release: () => destination.release(),
+      shownBy: async (record, about) => destination.shownBy?.(record, about),
     };
   }
 

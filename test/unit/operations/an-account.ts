@@ -97,7 +97,7 @@ export class AnAccount {
         },
         [about.id, about.key].filter(Boolean).join(" "),
       );
-    const service: Pick<Service, "oauthClients" | "accessKeys" | "clockOffset"> & {
+    const service: Pick<Service, "oauthClients" | "accessKeys" | "authorize" | "clockOffset"> & {
       tokens: Partial<Service["tokens"]>;
     } = {
       oauthClients: {
@@ -113,6 +113,7 @@ export class AnAccount {
         revoke: (id) =>
           answer("revoke", { id }, () => this.#with(keyShown(this.#revoked(this.keys, id)), this.revocationLies)),
       },
+      authorize: async () => undefined,
       clockOffset: () => clockOffset,
       tokens: {
         exchangeAccessKey: async (secret: string) => answer("exchange", {}, () => this.#exchange(this.keys, secret)),

@@ -159,6 +159,16 @@ it.each(["active", "revoked"] as const)("a later client of the item that is %s",
   );
 });
 
+it("a later client's secret that disappears while its status is asked for", async () => {
+  const world = await rotated("a client's rotation with an overlap", "store");
+  const old = { id: world.account.live("client").at(-1)!.id, service_account_id: "sa_1", scopes: [], status: "active" };
+  const options = { destination: world.destination() };
+  await world.run((bench) => rotateOAuthClient(bench, { old, overlapMs: 48 * 3_600_000, keepOld: false }, options));
+  const later = world.account.live("client").at(-1)!;
+  world.account.onRequest = (what, { id }) => what === "get" && id === later.id && losses.store!(world);
+  expect([(await endOverlap(world))?.split(",")[0], statusOfOld(world)]).toEqual(["pending", "active"]);
+});
+
 describe("the new client was rotated again without an overlap before the first overlap ends", () => {
   it.each([
     ["to the same destination", "store", ["store"], "done", "revoked"],

@@ -1,5 +1,11 @@
 // A refused proof is final: later consent does not override it, and the old client or key stays until a person revokes it.
 import { describe, expect, it } from "vitest";
+import { client } from "../../../src/operations/client.ts";
+import { key } from "../../../src/operations/key.ts";
+import { tryFirst } from "../../../src/operations/rotation.ts";
+import { continueDelivery } from "../../../src/operations/secret-delivery.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
+import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
 import type { AWorld } from "./a-world.ts";
 import { perform, operations, worldFor } from "./every-operation.ts";
 
@@ -36,6 +42,30 @@ describe.each(rotations)("%s", (name) => {
     await world.recover();
     expect(world.unsettled()).toEqual([]);
   });
+
+  it.each(["policy", "person"] as const)(
+    "keeps the old one if the kept secret is refused later: claim by a %s",
+    async (by) => {
+      const world = worldFor(operations[name]!, { destination: "command", failing: ["deliver"] });
+      expect((await perform(world, operations[name]!)).kind).toBe("undelivered");
+      world.account.fates.exchange = Array.from({ length: 3 }, () => ({ refused: 401 }));
+      const [entry] = world.entries.filter(({ id }) => world.kept.has(id));
+      const { prove } = entry!.operation === "access_key.create" ? key : client;
+      const claim = async (bench: Workbench): Promise<unknown> => {
+        const lease = await bench.journal.lease(entry!.id);
+        const again = (secret: OneTimeSecret) => () => prove(bench, world.entries[0]!, lease.entry, secret);
+        const tried = async (secret: OneTimeSecret) => void (await tryFirst(bench, lease, again(secret)));
+        return continueDelivery({ bench, lease, destination: world.destination(), claimedBy: "person", prove: tried });
+      };
+      if (by === "person") await world.run(claim);
+      for (let night = 0; night < 3; night++) {
+        world.now += 24 * 3_600_000;
+        const { value } = await world.recover({ claimedBy: by });
+        expect(value!.map(({ failure }) => failure?.kind)).toEqual(["pending"]);
+        expect([old(world), world.kept.size]).toEqual(["active", 0]);
+      }
+    },
+  );
 
   it("whose secret can be tried again continues once it is accepted", async () => {
     const world = worldFor(operations[name]!, { destination: "file", fates: { exchange: [{ refused: 401 }] } });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
+import type { Service } from "../../../src/api/connect.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { accountFields } from "../../../src/operations/workbench.ts";
@@ -132,6 +133,24 @@ describe("the evidence for a revocation", () => {
         read: async () => "gone",
       });
     });
+
+  it("is looked at after every other request, before each attempt", async () => {
+    const order: string[] = [];
+    const by = { id: "oc_2", proof: "token exchange", missing: [], lostFrom: [] } as const;
+    const world = worldWith("client", { fates: { revoke: ["lost before"] } });
+    world.account.onRequest = (what) => void order.push(what);
+    await world.run(async (bench) => {
+      const { lease } = await bench.journal.admit({ ...accountFields(bench.account), ...revocation });
+      const service = { ...bench.account.service, authorize: async () => void order.push("token") } as Service;
+      const grounds = { kind: "replaced", look: async () => (order.push("look"), by) } as const;
+      const about = { grounds, lease, service, change: "revoke client", id: "old" } as const;
+      await revoke(bench, {
+        ...about,
+        read: async ({ kind }) => (kind === "answered" ? "" : new Failure("failed", "?")),
+      });
+    });
+    expect(order).toEqual(["token", "look", "revoke", "token", "look", "revoke"]);
+  });
 
   it.each([
     [undefined, "done"],
