@@ -377,8 +377,7 @@ async function usageFailure(complaint: string, { words, program, stopped, unknow
   const { unknownWordHelp, familiarOption } = await import("./unknown-words.ts");
   const details: { -readonly [key in keyof FailureDetails]: FailureDetails[key] } = {
     nextCommand: help,
-    ...familiarOption(message, command),
-    ...(suggestion && { meaning: suggestion }),
+    ...(familiarOption(message, command) ?? (suggestion && { meaning: suggestion })),
   };
   const isFile = message.startsWith("too many") && words.some((word) => /\.ya?ml$/.test(word));
   if (isFile && stopped?.options.some(({ long }) => long === "--file") === true)

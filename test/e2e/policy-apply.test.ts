@@ -105,16 +105,21 @@ describe("integ apply", () => {
   });
 
   it("ends the overlap of a named item, and refuses an item without one", async () => {
-    write(policy(item("a")));
+    write(policy(item("a"), item("b")));
     await apply();
     write(
-      policy(item("a", "{ every: 60d, overlap: 1h }").replace("[entity:read]", "[entity:read, organization:read]")),
+      policy(
+        item("a", "{ every: 60d, overlap: 1h }").replace("[entity:read]", "[entity:read, organization:read]"),
+        item("b"),
+      ),
     );
     const planned = await apply();
-    expect(resultsOf(planned)).toEqual({ a: "waiting" });
+    expect(resultsOf(planned)).toEqual({ a: "waiting", b: "none" });
+    const { stderr } = await integ("apply", "--yes");
+    expect(stderr).toContain("Applied: 0 created, 0 rotated, 0 failed, 1 waiting, 1 unchanged.");
     const ended = await apply("--finish", "a");
-    expect(resultsOf(ended)).toEqual({ a: "done" });
-    expect((await account.live()).length).toBe(1);
+    expect(resultsOf(ended)).toEqual({ a: "done", b: "none" });
+    expect((await account.live()).length).toBe(2);
     expect(await apply("--finish", "a")).toMatchObject({ code: 2, stdout: "" });
   });
 

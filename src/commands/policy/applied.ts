@@ -170,6 +170,7 @@ function countWords(applied: readonly AppliedItem[], isAdoption: boolean): strin
   const [adopted, revoked] = [done(["adopt"]), done(["revoke_old"])];
   const left = count((_, result) => result === "left" || result === "stalled");
   const postponed = count((_, result) => result === "postponed");
+  const waiting = count(({ planned }, result) => result === "waiting" && planned.row.action === "wait");
   const failed = `${count((_, result) => result === "failed")} failed`;
   if (isAdoption) return `Applied: ${adopted} adopted, ${failed}, ${left} to decide.`;
   return `Applied: ${[
@@ -180,6 +181,7 @@ function countWords(applied: readonly AppliedItem[], isAdoption: boolean): strin
     failed,
     ...(left > 0 ? [`${left} to decide`] : []),
     ...(postponed > 0 ? [`${postponed} postponed`] : []),
-    `${count(({ planned }, result) => ["none", "elsewhere"].includes(result) || (result === "waiting" && planned.row.action === "wait"))} unchanged`,
+    ...(waiting > 0 ? [`${waiting} waiting`] : []),
+    `${count((_, result) => ["none", "elsewhere"].includes(result))} unchanged`,
   ].join(", ")}.`;
 }

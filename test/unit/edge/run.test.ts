@@ -43,6 +43,7 @@ describe("the command line", () => {
 
   it.each([
     ["keys list --out f", { hint: "Use > <file> to write the output to a file." }],
+    ["keys list --out f", expect.not.objectContaining({ meaning: expect.anything() })],
     ["policy plan integ.yaml", { nextCommand: "integ help plan" }],
     ["plan integ.yaml", { hint: "Name the policy file with -f <file>." }],
     ["apply --auto-approve", { meaning: expect.stringContaining("--yes") }],
