@@ -95,6 +95,14 @@ describe("create", () => {
     expect(readFileSync(at.path("place/client.secret"), "utf8")).toMatch(/^sbx_/);
   });
 
+  it("waits as Retry-After says on 429, and never shorter", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients status=429 retry-after=2 times=1");
+    const began = Date.now();
+    expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
+    expect(Date.now() - began).toBeGreaterThanOrEqual(2000);
+  });
+
   it("reports a lost secret with exit 9, replaces it on request, and leaves one live client", async () => {
     const at = home();
     const before = await liveClients();
@@ -111,6 +119,17 @@ describe("create", () => {
     expect((await journal(at)).map((one) => one.state)).toEqual(["done", "replaced"]);
     expect(readFileSync(at.path("client.secret"), "utf8")).toMatch(/^sbx_/);
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
+  });
+
+  it("pending: exit 8 with --wait 0s, and the same key afterwards", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients pending=5 times=1");
+    const { code } = await create(at, "--wait", "0s", "--secret-file", "client.secret");
+    expect(code).toBe(8);
+    const [entry] = await journal(at);
+    expect(entry).toMatchObject({ state: "pending" });
+    expect((await integHere(at, ["journal", "recover", "--wait", "0s"])).code).toBe(8);
+    expect((await journal(at))[0]).toMatchObject({ idempotency_key: entry!.idempotency_key });
   });
 
   it("the same key again gives the receipt, exit 0; with another request it is refused before sending", async () => {
