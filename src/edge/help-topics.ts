@@ -83,12 +83,14 @@ const states: Readonly<Record<EntryState, string>> = {
   replaced: "Its client, key or secret was replaced by another",
   abandoned: "No longer tracked (integ journal forget)",
 };
-const formats: Readonly<Record<(typeof secretFormats)[number], string>> = {
+const formats: Readonly<Record<(typeof secretFormats)[number] | "template:<text>", string>> = {
   raw: "The bytes of the secret, without a newline",
   line: "The secret and a newline",
   json: "A JSON object with the secret and its ids",
   "json-string": "The secret as a JSON string",
   env: "Lines NAME=value, for a shell or a dotenv reader",
+  "template:<text>":
+    "The text, with {secret} (required), {client_id}, {id}, {service_account}, {profile}, {region} and {entry} replaced",
 };
 
 function secretsText(program: Command, helper: Help): Text {

@@ -96,7 +96,9 @@ it("integ status at a terminal never says that nothing needs a person if it coul
   rmSync(home.path("integ.yaml"));
   const without = new Session(["status"], { home });
   expect(await without.ended).toBe(0);
-  expect(without.shown).toMatch(/No change needs you. The service was not reached: .* no legacy bearer token/);
+  expect(without.shown).toMatch(
+    /No change needs you. The service was not asked for access keys: .* no legacy bearer token/,
+  );
   expect(without.shown.match(/no legacy bearer token/g)).toHaveLength(1);
 });
 

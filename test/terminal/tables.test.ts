@@ -100,7 +100,7 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   },
   "profiles remove": { words: ["production-of-the-example-organization", "--dry-run"], copied: ["what"] },
   "sandbox reset": { words: ["--dry-run"], copied: ["what"] },
-  doctor: { words: [], env: { INTEG_API_KEY: "wrong" }, copied: ["next"] },
+  doctor: { words: ["--times", "iso"], env: { INTEG_API_KEY: "wrong" }, copied: ["next"] },
   "spec check": { words: [], env: { DOCTORED: "yes" }, copied: ["subject"] },
   "oauth-clients get": { words: ["<client>"] },
   "keys get": { words: ["<key>"] },
@@ -203,9 +203,17 @@ function sentencesOf(row: Rows[number]): string[] {
   return sentences.flatMap((name) => (typeof row[name] === "string" && row[name] !== "" ? [row[name]] : []));
 }
 
-/** True if the text shows the sentence, even wrapped, with other cells between its lines. */
+/**
+ * True if the text shows the sentence, even wrapped, with other cells between its lines. An age in seconds may differ,
+ * because it grows between two commands.
+ */
 function hasInOrder(shown: string, sentence: string): boolean {
-  const words = sentence.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const words = sentence
+    .split(/\s+/)
+    .map((word, at, all) =>
+      /^seconds?$/.test(all[at + 1] ?? "") ? "\\d+" : word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"),
+    )
+    .map((word) => word.replace(/^seconds?$/, "seconds?"));
   return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "si").test(shown);
 }
 

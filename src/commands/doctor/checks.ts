@@ -182,7 +182,7 @@ async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   );
   const newestMs = context.clock.now() - minimumAgeMs;
   const unnamed = credentials.files().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < newestMs);
-  if (unnamed.length === 0) return [ok(check, "a profile uses each")];
+  if (unnamed.length === 0) return [ok(check, "no secret is left without a profile")];
   const what = unnamed.length === 1 ? "1 file contains a secret" : `${unnamed.length} files contain secrets`;
   return [
     warning(check, `${what} that no profile uses, left by a crash`, {

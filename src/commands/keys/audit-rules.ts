@@ -171,7 +171,7 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
     yield `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
 }
 
-/** §3.2 documents only `active` and `revoked`, in lower case. */
+/** `judgeKey` skips revoked keys. §3.2 documents only one other status: `active`, in lower case. */
 function statusVerdict({ key: { status }, has }: JudgedCase): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);

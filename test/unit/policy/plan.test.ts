@@ -90,8 +90,9 @@ interface World {
   readonly keys?: readonly SeenCredential[];
   /** Items whose destinations are searched for other credentials' secrets. */
   readonly of?: readonly PolicyItem[];
-  /** `missing` destinations are empty, and `elsewhere` destinations are on another machine. */
+  /** Files and profiles that received a secret and no longer exist. */
   readonly missing?: readonly string[];
+  /** Destinations on other machines, and stores of other servers. */
   readonly elsewhere?: readonly string[];
   readonly untrusted?: readonly string[];
 }
