@@ -183,7 +183,7 @@ export class Promises {
       this.broken.push(`the kept secret of ${made.id} was destroyed before it was delivered`);
   }
 
-  /** A working credential may be revoked only if a person named it, its secret is lost, or a working one replaces it. */
+  /** A working credential may be revoked only if a person named it or agreed to it, its secret is lost, or a working one replaces it. */
   checkRevocation({ entries }: Machine, id: string): void {
     const going = this.#world.all().find((made) => made.id === id);
     if (going?.status !== "active") return;

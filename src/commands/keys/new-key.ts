@@ -16,7 +16,7 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option(
       "--scope <scope...>",
-      "Scope of the key, * (full access) or push-ingest:*; repeatable (default: *, in a rotation the scopes of the old key)",
+      "Scope of the key, * (full access) or push-ingest:*; repeatable (default: the old key's scopes in a rotation, else *)",
     )
     .option(
       "--marker",

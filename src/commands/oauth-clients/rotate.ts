@@ -55,7 +55,7 @@ export const command = defineVerb({
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
     const typedSecrets = secretOptionsOf(options);
-    // Loads the modules of a change now, so that an update of integ cannot interrupt the rotation.
+    // integ may be updated while a person answers a question, so the modules of the change are loaded before it.
     await context.loadForChange();
     const clientId = await clientOf(context, { typed, name: options.name });
     const { options: secretOptions, isScreen } = await askDestination(context, typedSecrets, {

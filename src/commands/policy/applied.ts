@@ -111,7 +111,7 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
     const revokes = isByUse
       ? "a run revokes the old one once it is unused, at the latest after the overlap ends"
       : "the first run after the overlap revokes the old one; the overlap ends";
-    if (due !== undefined) output.note(`${name}: both work; ${revokes} ${timeAhead(due, nowMs)}.`);
+    if (due !== undefined) output.note(`${name}: the old and the new one work; ${revokes} ${timeAhead(due, nowMs)}.`);
     if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
   }
 }

@@ -21,7 +21,7 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     case "own":
       if (profile === undefined) return { nextCommand: shell`integ apply ${fileWords(file)} --include-own` };
       if (!isSecretStored({ name: profile }))
-        return { hint: `Use a profile that knows its own key: ${shell`integ help profiles add`}` };
+        return { hint: `Use a profile with a key id (${flags.apiKeyId}): ${shell`integ help profiles add`}` };
       return {
         hint: `Set the id of the profile's own key: ${shell`integ profiles edit ${profile} ${flags.apiKeyId} <id>`}`,
       };

@@ -272,7 +272,9 @@ const stateWords: Readonly<Record<string, string>> = {
 function progressWords(entry: Entry, { at, used }: { readonly at: string; readonly used: string }): string {
   const { state } = entry;
   if (dueAt(entry) !== undefined)
-    return state === "waiting" ? `both work; the overlap ends ${at}${used}` : `refused as too early (429), due ${at}`;
+    return state === "waiting"
+      ? `the old and the new one work; the overlap ends ${at}${used}`
+      : `refused as too early (429), due ${at}`;
   const words = state === "open" && mayHaveArrived(entry) ? stateWords["unknown"] : stateWords[state];
   return `${words ?? state}, ${at}`;
 }

@@ -1,4 +1,4 @@
-// What the commands that change the account share: the workbench, notes and results.
+// Shared by the commands that change the account: their workbench, questions of consent, notes and receipts.
 import { DiskHealth } from "../../disk/disk-health.ts";
 import { createHmac } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -36,7 +36,8 @@ import type { EntryFilter } from "../../journal/lookup.ts";
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
-  // The recovery may deliver to this profile, which destroys the stored credential that it still needs.
+  // Delivering the secret to this profile destroys the profile's stored credential, which the recovery still needs: it
+  // is read first.
   if (entry !== undefined && isForProfile(entry.destination, profile.name))
     await Promise.allSettled([profile.credential(), profile.legacy()]);
   return {

@@ -92,7 +92,7 @@ describe("a replacement", () => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
     await replace(world);
     const before = world.account.requests.length;
-    // The replacement in the journal had consent. Without that replacement, consent is needed again.
+    // A started replacement has consent. A refused one does not count, so integ asks again.
     world.entries[1] = { ...world.entries[1]!, state: "refused" };
     const { value } = await world.recover({ mayReplace: async () => false });
     expect(value![0]!.failure?.kind).toBe("secret_lost");
