@@ -100,7 +100,9 @@ describe("keys list and revoke", () => {
     for (const [format, word] of Object.entries(words)) expect((await shown(format)).stdout, format).toContain(word);
     const { stdout: help } = await at.integ(["help", "keys", "list"]);
     expect(help).toContain("integ keys list --status active --json | jq -r '.data[].id'");
-    expect(help.replaceAll(/\s+/g, " ")).toContain("a table and --status show the key as expired; the other formats show it as active");
+    expect(help.replaceAll(/\s+/g, " ")).toContain(
+      "a table and --status show the key as expired; the other formats show it as active",
+    );
   });
 
   it("revoke asks, revokes the key, can be repeated, and is in the journal", async () => {
