@@ -250,3 +250,9 @@ export interface MoveMark {
 export function movedWords({ to, isUnfinished }: MoveMark, journal = "this journal"): string {
   return `The entries of ${journal} ${isUnfinished ? "are being" : "were"} moved to ${to}.`;
 }
+
+/** True if the key had expired when `later` began: its secret can no longer work. */
+export function isExpiredKey({ operation, request_text }: Entry, later: Entry): boolean {
+  if (operation !== "access_key.create") return false;
+  return Date.parse((JSON.parse(request_text) as { expiresAt?: string }).expiresAt ?? "") < startedAt(later);
+}

@@ -16,7 +16,9 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
     : profileId !== entry.profile_id;
   const moved =
     (baseUrl !== entry.base_url && `points at ${baseUrl} now, and the entry was made for ${entry.base_url}`) ||
-    (organizationId?.toLowerCase() !== entry.organization_id?.toLowerCase() &&
+    // Without an organization id, the credential alone chose the organization.
+    (entry.organization_id !== null &&
+      organizationId?.toLowerCase() !== entry.organization_id.toLowerCase() &&
       "is bound to another organization now") ||
     (isOther && "is another profile of the same name");
   if (!moved) return undefined;
@@ -25,8 +27,11 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
     ...(entry.profile === "env"
       ? setEnvironment(entry)
       : {
-          hint: "Put the profile back as it was, or stop tracking the change.",
-          nextCommand: shell`integ journal forget ${entry.id}`,
+          hint: "Put the profile back as it was, or stop tracking the change with integ journal forget.",
+          nextCommand:
+            entry.state === "undelivered"
+              ? shell`integ journal claim ${entry.id}`
+              : shell`integ journal show ${entry.id}`,
         }),
   });
 }

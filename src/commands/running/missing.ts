@@ -78,11 +78,11 @@ async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failu
 
 /** Explains that the entry's profile was removed, or that the profile's name now means another account. */
 async function profileFailure({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
-  const { id, profile: name } = entry;
+  const { id, profile: name, state } = entry;
   if ((await profiles.store()).get(name) === undefined)
     return new Failure("auth", `The profile "${name}", which requested it, no longer exists.`, {
       meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
-      nextCommand: shell`integ journal forget ${id}`,
+      nextCommand: state === "undelivered" ? shell`integ journal claim ${id}` : shell`integ journal forget ${id}`,
     });
   const profile = await profiles.named(name);
   return otherAccount(entry, { ...profile, profileId: profile.id }, false);

@@ -1,8 +1,15 @@
 // The act `overwrite`: writes a secret to its destination. What it may replace depends on the content found there immediately
 // before the write, not on a recorded path or name.
-import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure, onFailure } from "../../errors.ts";
-import { clockSkewMs, type Entry, mayBeSameOrganization, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
+import {
+  clockSkewMs,
+  type Entry,
+  isExpiredKey,
+  mayBeSameOrganization,
+  nextStep,
+  revokedBy,
+  rotatedBy,
+} from "../../journal/entry.ts";
 import { mayHaveSuperseded } from "../../journal/rotations.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
@@ -18,11 +25,10 @@ import {
   type MayReplace,
   type OneTimeSecret,
   placesOf,
-  type SecretOrigin,
   type SingleRecord,
   withoutLastNewline,
 } from "../../secrets/destination.ts";
-import { renderSecret } from "../../secrets/secret-format.ts";
+import { originOf, renderSecret } from "../../secrets/secret-format.ts";
 import { type DeliveryBench, recordOrWarn } from "../workbench.ts";
 
 export type Overwriting = Pick<DeliveryBench, "journal" | "secrets">;
@@ -148,12 +154,6 @@ async function withProof({ journal, secrets }: Overwriting, entry: Entry, record
   if (kept === undefined) return record;
   const text = renderSecret(kept, record.kind === "file" ? record.as : "raw", originOf(entry));
   return { ...record, proof: journal.digests.of(withoutLastNewline(text)) };
-}
-
-export function originOf({ id, profile, region, request_text, operation }: Entry): SecretOrigin {
-  if (operation !== "oauth_client.create") return { entry: id, profile, region };
-  const request = JSON.parse(request_text) as CreationRequest;
-  return { entry: id, profile, region, serviceAccount: request.service_account_id };
 }
 
 /** Refuses before the request, if possible, so that no request returns a secret that cannot be delivered. */
@@ -311,10 +311,7 @@ async function isReplaceable(
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
-/**
- * True if the same command, which shows no content, took the secret of another client or key that integ did not revoke.
- * The command may choose its destination by the service account and the profile, which it gets as variables.
- */
+/** True if the same command got another secret that may still work. It may store secrets by its variables. */
 async function isTaken(
   journal: Journal,
   { entry, item, at }: { readonly entry: Entry; readonly item: readonly Entry[]; readonly at: SingleRecord },
@@ -325,7 +322,7 @@ async function isTaken(
     return JSON.stringify([one.operation.split(".")[0], serviceAccount, profile]);
   };
   const all = await journal.select({ all: true });
-  const others = all.filter(({ id, state }) => !own.has(id) && state !== "undelivered");
+  const others = all.filter((one) => !own.has(one.id) && !isExpiredKey(one, entry));
   const isDelivered = (place: SingleRecord): boolean => isSamePlace(place, at) && proofOf(place) !== undefined;
   for (const one of others.filter((each) => variables(each) === variables(entry)))
     if (placesOf(one.destination).some(isDelivered) && !(await isRevokedBy(journal, all, one))) return true;
@@ -395,8 +392,9 @@ async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly E
   return [...found.values()];
 }
 
-/** Items of different policies or kinds of credentials may have the same name. */
+/** Items of different policies, organizations or kinds of credentials may have the same name. */
 function isSameItem(one: Entry, other: Entry): boolean {
+  if (one.organization_id !== other.organization_id) return false;
   const isSameKind = one.operation.split(".")[0] === other.operation.split(".")[0];
   return (one.policy?.id ?? null) === (other.policy?.id ?? null) && isSameKind;
 }
@@ -418,7 +416,7 @@ function occupiedFailure(at: SingleRecord): Failure {
     at.kind === "file"
       ? "the file already exists"
       : at.kind === "command" && !isChecked
-        ? "the same command took the secret of another client or key"
+        ? "the same command got the secret of another client or key"
         : `integ did not deliver ${isChecked ? "what its check prints" : "its current content"} for this client or key`;
   const what = at.kind === "profile" ? `become the credential of ${name}` : `go to ${name}`;
   return new Failure("usage", `The secret cannot ${what}: ${why}.`, {

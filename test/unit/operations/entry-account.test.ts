@@ -51,9 +51,11 @@ describe("a profile", () => {
     const failure = otherAccount(entry(), { ...own, profileId: "prf_2" }, false);
     expect(failure?.details).toEqual({
       meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",
-      hint: "Put the profile back as it was, or stop tracking the change.",
-      nextCommand: shell`integ journal forget 1rs6y1ys1e`,
+      hint: "Put the profile back as it was, or stop tracking the change with integ journal forget.",
+      nextCommand: shell`integ journal show 1rs6y1ys1e`,
     });
+    const kept = otherAccount(entry({ state: "undelivered" }), { ...own, profileId: "prf_2" }, false);
+    expect(kept?.details.nextCommand).toEqual(shell`integ journal claim 1rs6y1ys1e`);
   });
 });
 

@@ -55,9 +55,10 @@ describe("the account of an entry", () => {
   ])("%j: nothing is sent", async (account, why) => {
     const { world, act } = leftUnknown();
     await act();
+    world.entries[0] = { ...world.entries[0]!, organization_id: "org_1" };
     let bench: Workbench | undefined;
     await world.run(async (given) => void (bench = given));
-    const moved = { ...bench!, account: { ...bench!.account, ...account } };
+    const moved = { ...bench!, account: { ...bench!.account, organizationId: "org_1", ...account } };
     const { value } = await world.recover({ benchFor: async () => moved });
     expect(value![0]!.failure?.message).toContain(why);
     // The entry's own state decides the exit code: unknown.

@@ -158,6 +158,11 @@ const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry:
     const made = entryOf("access_key.create", { ...done, resource_id: "ak_1", policy, ...earlier });
     return { entry: entryOf("oauth_client.create", { policy }), others: [made] };
   },
+  "an item of that name in another organization": (earlier) => {
+    const policy = { id: "p1", item: "app" };
+    const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_1", policy, ...earlier });
+    return { entry: entryOf("oauth_client.create", { policy, organization_id: "o1" }), others: [made] };
+  },
   "the same client on another account": (earlier) => {
     const made = entryOf("oauth_client.create", {
       ...done,
@@ -175,6 +180,7 @@ const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry:
 };
 const otherItems = new Set([
   "an item of that name in another policy",
+  "an item of that name in another organization",
   "a key of the same name as a client",
   "the same client on another account",
   "no client of this one",
@@ -384,6 +390,10 @@ function commandCells(): Cell[] {
     entry,
     others: [delivered, entryOf("oauth_client.revoke", { ...done, resource_id })],
   });
+  const expiring = (expiresAt: string): World => ({
+    entry: entryOf("access_key.create"),
+    others: [entryOf("access_key.create", { ...done, ...given, request_text: JSON.stringify({ expiresAt }) })],
+  });
   const revoked = isRevokedBy("oac_x");
   const untrusted = [revoked.others[1]!.id];
   return [
@@ -397,7 +407,9 @@ function commandCells(): Cell[] {
       entry,
       others: [entryOf("oauth_client.create", { destination: at() })],
     }),
-    cell("a delivery that failed", "replaced", { entry, others: [{ ...delivered, state: "undelivered" }] }),
+    cell("a delivery that failed", refused, { entry, others: [{ ...delivered, state: "undelivered" }] }),
+    cell("the secret of an expired key", "replaced", expiring("2026-11-20T00:00:00Z")),
+    cell("the secret of a key that is not expired", refused, expiring("2026-11-22T00:00:00Z")),
     cell("the secret of a revoked client", "replaced", revoked),
     cell("the secret of a client that another entry revoked", refused, isRevokedBy("oac_y")),
     cell("the secret of a client that an untrusted entry revoked", refused, { ...revoked, untrusted }),
