@@ -107,7 +107,9 @@ async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>,
     const shown = JSON.parse((await at.integ(["journal", "show", row.id, "--json"], { env })).stdout) as Row;
     expect([shown.next_step, shown.needs]).toEqual([row.next_step, row.needs]);
     // The next step must not be a recovery, which would fail here too.
-    expect(row.next_step ?? "integ journal forget").toMatch(/^integ (?:journal forget|profiles edit|help profiles)/);
+    expect(row.next_step ?? "integ journal forget").toMatch(
+      /^integ (?:journal (?:claim|forget|show)|profiles edit|help profiles)/,
+    );
     const { code, stdout, stderr } = await at.integ(["journal", "recover", row.id, "--no-input", "--json"], { env });
     if (row.state === "waiting" && code === 0) continue;
     expect(code).not.toBe(0);

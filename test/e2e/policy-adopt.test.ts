@@ -106,7 +106,7 @@ describe("integ adopt --all", () => {
     const plan = await integ("plan");
     expect([plan.stdout, plan.stderr]).toEqual([
       expect.stringContaining(`${id} (later`),
-      expect.stringContaining("Add an item to integ.yaml and adopt, or revoke"),
+      expect.stringContaining("add an item to integ.yaml and adopt the credential, or revoke it"),
     ]);
     write(policy(keyItem("other"), keyItem("later")));
     expect((await integ(...adopt)).stderr).not.toContain(missing);

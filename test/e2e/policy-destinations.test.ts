@@ -142,7 +142,10 @@ it("what a command's check prints is replaced only if integ delivered it", async
   writeFileSync(home.path("a"), "a person's only copy\n");
   write(to, { scopes: "entity:read, organization:read" });
   const ended = await apply();
-  expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("integ did not deliver its current content")]);
+  expect([ended.code, ended.stderr]).toEqual([
+    2,
+    expect.stringContaining("integ did not deliver what its check prints"),
+  ]);
   expect([readFileSync(home.path("a"), "utf8"), await account.live()]).toEqual(["a person's only copy\n", [client]]);
   renameSync(home.path("a"), home.path("kept"));
   expect((await apply()).code).toBe(0);

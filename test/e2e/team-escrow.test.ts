@@ -10,7 +10,8 @@ import { isMissing } from "../support/tools.mjs";
 let server: PostgresServer;
 let service: Service;
 
-const create = (...more: string[]): string[] => creationWords(service, "--new", "--secret-command", "exit 1", ...more);
+const create = (...more: string[]): string[] =>
+  creationWords(service, "--new", "--secret-command", ": $INTEG_RESOURCE_ID; exit 1", ...more);
 
 describe.skipIf(isMissing("PostgreSQL"))("recipients of a team's secrets", () => {
   beforeAll(async () => {
@@ -83,7 +84,7 @@ describe.skipIf(isMissing("PostgreSQL"))("recipients of a team's secrets", () =>
       { env },
     );
     const { id: client } = JSON.parse(old.stdout) as { id: string };
-    const rotation = ["oauth-clients", "rotate", client, "--secret-command", "exit 1"];
+    const rotation = ["oauth-clients", "rotate", client, "--secret-command", ": $INTEG_RESOURCE_ID; exit 1"];
     for (const words of [create(), rotation])
       expect((await runner.integ(words, { env })).code, words.join(" ")).toBe(12);
     const recovered = await eve.integ(["journal", "recover", "--replace-lost-secret"]);
