@@ -25,6 +25,7 @@ describe("a profile", () => {
       false,
       undefined,
     ],
+    ["got its organization id after the entry", { organization_id: null }, {}, false, undefined],
     ["has another address", {}, { baseUrl: "https://us.example.com" }, false, address],
     ["has another organization", {}, { organizationId: "other" }, false, "is bound to another organization now"],
     ["has no organization", {}, { organizationId: null }, false, "is bound to another organization now"],
