@@ -119,9 +119,14 @@ export function startedAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
+interface Here {
+  readonly place: string;
+  readonly machine: { copy(): string };
+}
+
 /** A replaced state folder counts as another place, because the earlier folder may have kept secrets. */
 export function attemptedPlaces(
-  { place, machine }: { readonly place: string; readonly machine: { copy(): string } },
+  { place, machine }: Here,
   { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
 ): readonly string[] {
   const isReplaced = places.includes(place) && ids.length > 0 && !ids.includes(machine.copy());
@@ -129,8 +134,8 @@ export function attemptedPlaces(
 }
 
 /** Machines and folders other than `here` that may keep a secret of the entry. */
-export function otherPlaces({ detail }: Entry, here: string): string[] {
-  return (detail.attempted_at ?? []).filter((place) => place !== here);
+export function otherPlaces({ detail }: Pick<Entry, "detail">, here: Here): string[] {
+  return attemptedPlaces(here, detail).filter((place) => place !== here.place);
 }
 
 export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {

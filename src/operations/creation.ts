@@ -182,7 +182,7 @@ async function replaceLost(contract: CreationContract, lost: LostSecret): Promis
     if (isNamed && isGuess(lease.entry))
       await lease.record({ detail: { ...lease.entry.detail, orphan_certain: true } });
     if (isGuess(lease.entry) || !(isNamed || (await work.mayReplace?.(lease.entry))))
-      throw secretLost(lease.entry, { requestId: end?.requestId, here: bench.secrets.place });
+      throw secretLost(lease.entry, { requestId: end?.requestId, here: bench.secrets });
   }
   const { id, resource_id } = lease.entry;
   if (!resource_id) throw entryFailure(lease.entry, "failed", `The entry ${id} does not name its ${contract.noun}.`);

@@ -4,7 +4,7 @@ import { rotatedKeyDifferences } from "../api/access-keys.ts";
 import { isCredentialRefused } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
 import { Failure, withReason } from "../errors.ts";
-import { type Entry, mayHaveArrived, rotatedBy, attemptedPlaces } from "../journal/entry.ts";
+import { type Entry, mayHaveArrived, otherPlaces, rotatedBy } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { laterRotation, activeEarlierRotation, settledRotations } from "../journal/rotations.ts";
 import { assertNoneInFlight } from "./sending.ts";
@@ -181,7 +181,7 @@ export async function recoverKeyRotation(
   if (next(lease.entry) === "send") return rotateNow(work);
   const isLost = lease.entry.state === "secret_lost";
   if (!(await mayReplace?.(lease.entry)))
-    throw isLost ? secretLost(lease.entry, { here: bench.secrets.place }) : await unknownOutcomeFailure(bench, lease);
+    throw isLost ? secretLost(lease.entry, { here: bench.secrets }) : await unknownOutcomeFailure(bench, lease);
   await destination.check();
   bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: its current secret may stop working.`);
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
@@ -190,7 +190,7 @@ export async function recoverKeyRotation(
 /** If the key is the profile's own, a request shows whether the old secret still works. */
 async function unknownOutcomeFailure(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
-  const others = attemptedPlaces(bench.secrets, entry.detail).filter((one) => one !== bench.secrets.place);
+  const others = otherPlaces(entry, bench.secrets);
   const places = `It was requested in ${others.join(", ")} too, and a new secret may be kept there`;
   const elsewhere = others.length === 0 ? "" : ` ${places}: ${flags.yes} alone does not rotate it again.`;
   const unknown = (meaning: string): Failure => {

@@ -3,15 +3,7 @@ import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/acc
 import { findOrphan, namesakesIn, type Search, settleMs, type Criteria } from "../api/orphan-key.ts";
 import type { Rows } from "../api/json/unknown-list.ts";
 import { Failure } from "../errors.ts";
-import {
-  type Entry,
-  mayHaveArrived,
-  wasClaimed,
-  otherPlaces,
-  attemptedPlaces,
-  startedAt,
-  clockSkewMs,
-} from "../journal/entry.ts";
+import { type Entry, mayHaveArrived, wasClaimed, otherPlaces, startedAt, clockSkewMs } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import type { CreationWork, Outcome } from "./creation.ts";
 import { learnedOfKept, deliveryEvidence, settleDelivered } from "./secret-delivery.ts";
@@ -156,8 +148,7 @@ async function settleOrphanFound(
   { key, certain }: Extract<Search, { kind: "one" }>,
 ): Promise<undefined> {
   if (!certain) await assertNoOtherMaker(bench, lease.entry, key);
-  const attempted_at = attemptedPlaces(bench.secrets, lease.entry.detail);
-  const detail = { ...lease.entry.detail, attempted_at, in_flight: false, orphan_certain: certain };
+  const detail = { ...lease.entry.detail, in_flight: false, orphan_certain: certain };
   // If this record fails, the work ends here: nothing was changed, and a later run searches again.
   await lease.record({ state: "secret_lost", resource_id: key.id, last_error: null, detail });
   const found = certain
@@ -187,9 +178,9 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   for (const one of others)
     if (wasClaimed(one) || (await deliveryEvidence(bench, one)) !== undefined)
       throw mayBeOf(one.id, `the secret of ${one.id} was delivered, and its key is not known`, unknown);
-  const elsewhere = others.find((one) => otherPlaces(one, secrets.place).length > 0 && !secrets.isKept(one.id));
+  const elsewhere = others.find((one) => otherPlaces(one, secrets).length > 0 && !secrets.isKept(one.id));
   if (elsewhere === undefined) return;
-  const places = otherPlaces(elsewhere, secrets.place).join(", ");
+  const places = otherPlaces(elsewhere, secrets).join(", ");
   const why = `${elsewhere.id} was requested in ${places}, and its secret may be kept there`;
   throw mayBeOf(elsewhere.id, why, "Run integ journal recover there.");
 }

@@ -270,7 +270,7 @@ function claimStep({ id, destination }: Entry, because: unknown): NextStep {
 
 export function secretLost(
   entry: Entry,
-  { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
+  { requestId, here }: { readonly requestId?: string | undefined; readonly here?: DeliveryBench["secrets"] } = {},
 ): Failure {
   if (isGuess(entry)) return withRequestId(uncertainKeyFailure(entry), requestId);
   const { id, operation, resource_id } = entry;

@@ -153,8 +153,8 @@ export const defects = [
     changes: [
       [
         "operations/orphan.ts",
-        "others.find((one) => otherPlaces(one, secrets.place).length > 0",
-        "others.find((one) => otherPlaces(one, secrets.place).length < 0",
+        "others.find((one) => otherPlaces(one, secrets).length > 0",
+        "others.find((one) => otherPlaces(one, secrets).length < 0",
       ],
     ],
   },
@@ -427,7 +427,7 @@ export const defects = [
     changes: [
       [
         "commands/policy/apply-item.ts",
-        "if (otherPlaces(entry, secrets.place).length === 0) return true;",
+        "if (otherPlaces(entry, secrets).length === 0) return true;",
         "if (entry.id !== '') return true;",
       ],
     ],

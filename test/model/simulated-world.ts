@@ -499,7 +499,7 @@ export class World {
       destinationOf: async (entry: Entry): Promise<Destination> =>
         taken.exclusive(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
       mayReplace: async (entry: Entry) =>
-        answer(entry, agrees && !mayBeCreatedElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),
+        answer(entry, agrees && !mayBeCreatedElsewhere(entry) && otherPlaces(entry, bench.secrets).length === 0),
       mayRevokeUnproven: async (entry: Entry) => answer(entry, !agrees && !this.isLiar),
       waitMs: 60_000,
       overlap: endsOverlap ? ("end" as const) : ("leave" as const),

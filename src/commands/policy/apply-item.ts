@@ -194,7 +194,7 @@ function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> 
   };
   return async (entry) => {
     if (mayBeCreatedElsewhere(entry)) return false;
-    if (otherPlaces(entry, secrets.place).length === 0) return true;
+    if (otherPlaces(entry, secrets).length === 0) return true;
     return entry.destination !== null && placesOf(entry.destination).every(isCheckable);
   };
 }

@@ -169,7 +169,8 @@ export async function mayReplace(
   isPermitted = false,
 ): Promise<boolean> {
   if (isPermitted) return true;
-  if (mayBeCreatedElsewhere(entry) || otherPlaces(entry, (await secrets.undelivered()).place).length > 0) return false;
+  const { place } = await secrets.undelivered();
+  if (mayBeCreatedElsewhere(entry) || otherPlaces(entry, { place, machine: secrets.machine }).length > 0) return false;
   if (settings.yes) return !isInPlace(entry) || entry.state === "secret_lost";
   if (!output.interactive) return false;
   output.note(lostWords(entry));

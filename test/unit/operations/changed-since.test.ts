@@ -9,7 +9,9 @@ const [hour, old] = [3_600_000, { id: "old", service_account_id: "sa_1", scopes:
 
 function recover(world: AWorld, overlap: "leave" | "end" = "leave") {
   world.now += 3 * hour;
-  return world.recover({ mayReplace: async (entry) => otherPlaces(entry, world.place).length === 0, overlap });
+  const { place, machine } = world;
+  const here = { place, machine: { copy: () => machine.id } };
+  return world.recover({ mayReplace: async (entry) => otherPlaces(entry, here).length === 0, overlap });
 }
 const revoked = ({ account: { requests } }: AWorld): boolean => requests.some((one) => one.startsWith("revoke"));
 const tamper = ({ entries, machine }: AWorld, which: (entry: Entry) => boolean): void =>

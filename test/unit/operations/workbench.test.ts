@@ -85,13 +85,11 @@ it("the account is part of the intent, and an entry's work keeps its original op
 });
 
 it.each([
-  [undefined, []],
-  [["here"], []],
-  [
-    ["there", "here", "elsewhere"],
-    ["there", "elsewhere"],
-  ],
-])("among the places %j the others are %j", (attempted_at, others) => {
-  const one = entry({ detail: attempted_at === undefined ? {} : { attempted_at } });
-  expect(otherPlaces(one, "here")).toEqual(others);
+  [undefined, ["this"], []],
+  [["here"], ["this"], []],
+  [["here"], ["replaced"], ["a state folder that was at here"]],
+  [["there", "here", "elsewhere"], ["this"], ["there", "elsewhere"]],
+])("among the places %j of the state folders %j, the others are %j", (attempted_at, attempted_by, others) => {
+  const one = entry({ detail: attempted_at === undefined ? {} : { attempted_at, attempted_by } });
+  expect(otherPlaces(one, { place: "here", machine: { copy: () => "this" } })).toEqual(others);
 });
