@@ -36,7 +36,6 @@ export interface Settings {
 
 export interface Profiles {
   active(): Promise<ActiveProfile>;
-  /** The profile with this name, such as the one that a journal entry names. */
   named(name: string, source?: "policy"): Promise<ActiveProfile>;
   /** Empty if the stored profiles are unreadable. */
   names(): Promise<readonly ProfileName[]>;

@@ -88,7 +88,7 @@ export function withRequestId(failure: Failure, requestId: string | undefined): 
   return new Failure(kind, message, { ...details, problem: { ...details.problem, request_id: requestId } });
 }
 
-/** The worst kind is first. The worst failure of several tasks decides the exit code. */
+/** Of several failures, the worst one decides the exit code. Other kinds rank after these. */
 const worstFirst: readonly FailureKind[] = [
   "outcome_unknown",
   "undelivered",
@@ -109,7 +109,6 @@ interface Ended {
   readonly isSkipped?: boolean;
 }
 
-/** Skipped tasks count only if all tasks were skipped. */
 export function worstOf(results: readonly Ended[]): Failure | undefined {
   const tried = results.filter(({ isSkipped }) => isSkipped !== true);
   const failures = (tried.length > 0 ? tried : results).flatMap(({ failure }) => (failure ? [failure] : []));
@@ -118,7 +117,6 @@ export function worstOf(results: readonly Ended[]): Failure | undefined {
   return failures.sort((a, b) => rank(a) - rank(b))[0];
 }
 
-/** Returns a function for `catch`, which converts a Failure and rethrows other errors. */
 export function onFailure<T>(instead: (failure: Failure) => T): (error: unknown) => T {
   return (error) => {
     if (error instanceof Failure) return instead(error);

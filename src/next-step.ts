@@ -1,8 +1,10 @@
-// A next step is a command to paste, or a sentence that starts with a verb. This file quotes all values in commands.
+// A next step is a command to paste, or a sentence that starts with a verb. `shell` quotes the values in a command.
 
 declare const quoted: unique symbol;
 
-/** Messages outside commands/ name options only by these keys. A test compares the options with the command tree. */
+/**
+ * Outside commands/ and edge/, messages name options by these keys. A test compares the options with the command tree.
+ */
 export const flags = {
   accessTokenCommand: "--access-token-command",
   accessTokenEndpoint: "--access-token-endpoint",
@@ -86,7 +88,6 @@ export interface SameCommand {
   readonly of?: string;
 }
 
-/** A sentence of advice starts with one of these verbs. */
 type Verb =
   | WordsOf<"Add Allow Ask Check Choose Claim Continue Correct Create Fetch Find Free Give Install Keep">
   | WordsOf<"Leave Look Mount Move Name Open Pass Put Recover Remove Renew Repair Replace Report Restore">
@@ -94,7 +95,7 @@ type Verb =
 
 type WordsOf<Text> = Text extends `${infer First} ${infer Rest}` ? First | WordsOf<Rest> : Text;
 
-/** Advice is for a step that no single command can do. It ends with a full stop or with a command to paste. */
+/** Advice is for a step that no single command can do. */
 export type Advice = `${Verb} ${string}.` | `${Verb} ${string}: ${NextCommand}`;
 
 export interface NextStep {
@@ -185,7 +186,6 @@ export function stepBeside<T extends string>(profile: string | undefined, step: 
   return /(^|: )integ (adopt|apply|plan|policy|status)\b/.test(step) ? step : stepAs(profile, step);
 }
 
-/** The last occurrence of the flag counts. */
 export function typedValue(
   typed: readonly string[],
   { short, long }: Pick<RepeatedFlag, "short" | "long">,
@@ -210,7 +210,6 @@ const consents = [
   `${flags.revoke} <id>`,
 ] as const;
 
-/** True if the step is to repeat the typed command with `--force`: a destination has content that integ must not replace. */
 export function needsForce({ nextCommand: next }: NextStep): boolean {
   return typeof next === "object" && next.add?.includes(flags.force) === true;
 }

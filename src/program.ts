@@ -199,7 +199,7 @@ export interface Typed {
 
 const loaded = new WeakMap<object, Verb>();
 
-/** Returns undefined if the verb is not loaded. `args` is empty if commander rejected the arguments. */
+/** @returns undefined if the verb is not loaded; `args` is empty if commander rejected the arguments */
 export function typedFor(leaf: Command): Typed | undefined {
   const verb = loaded.get(leaf);
   if (!verb) return undefined;

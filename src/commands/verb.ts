@@ -10,11 +10,11 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
   /** Before the first question at a terminal, integ reads the credential for this contract, except in a dry run. */
   readonly contract?: Contract;
-  /** All columns of a change or of integ's own rows: other `--fields` are refused before a request. */
+  /** The columns of a change or of integ's own rows: unknown `--fields` are refused before a request. */
   readonly result?: readonly Column[];
   /** Output formats in addition to those of every command. */
   readonly formats?: readonly Format[];
-  /** True if the command never asks, as with `--no-input`. */
+  /** True for a command that never asks, as if `--no-input` were typed. */
   readonly neverAsks?: true;
   /** Long output goes through the pager at a terminal. */
   readonly isPaged?: true;

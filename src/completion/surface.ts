@@ -21,7 +21,7 @@ export interface Surface {
   readonly exitCodes: readonly ExitCode[];
 }
 
-/** Returns a text such as `integ oauth-clients get [options] <id>`. */
+/** @returns such as `integ oauth-clients get [options] <id>` */
 export function usageOf(node: Node): string {
   const values = node.arguments.map(placeholder);
   const verb = isRunnable(node) ? `(<verb> | ${flags.all})` : "<verb>";
@@ -75,7 +75,7 @@ function flagDocument(flag: Flag): Record<string, unknown> {
   };
 }
 
-/** `choices` are all valid values, `known` are examples; a value without such a list has null. */
+/** `choices` is a complete list of valid values, and `known` has examples. Each is null without such a list. */
 function valueDocument({ name, required, repeatable, completion }: Value | Argument): Record<string, unknown> {
   const words = completion.kind === "words" ? completion : undefined;
   return {

@@ -2,7 +2,7 @@
 import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
-/** The parts of commander's classes that integ uses. */
+/** The members of commander's classes that integ uses. */
 interface DeclaredOption {
   readonly short?: string | undefined;
   readonly long?: string | undefined;

@@ -1,5 +1,5 @@
 // Selects the completion of a value: its `.choices()`, else an entry of `byPlace`, else of `byName`. A test fails for a
-// name that has none.
+// name without an entry.
 import { flags } from "../next-step.ts";
 
 const liveNames = ["profiles", "entries", "unfinished", "claimable", "clients", "keys", "accounts", "items"] as const;
@@ -23,7 +23,7 @@ const files: Completion = { kind: "files" };
 const live = (names: LiveNames): Completion => ({ kind: "live", names });
 const examples = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
-/** Names without a completion, because this machine does not know their values. */
+/** This machine does not know the values of these names, so they have no completion. */
 const unknowable =
   "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status text time token url uuid when";
 

@@ -135,7 +135,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
   };
 }
 
-/** A disk error, too many open files, or an update of integ during the run can prevent loading. */
+/** Loading can fail because of a disk error, too many open files, or an update of integ during the run. */
 function notLoaded(cause: unknown): never {
   const [why] = reasonOf(cause).split("\n");
   throw new Failure("failed", `A part of integ could not be loaded: ${why}.`, {
@@ -338,7 +338,7 @@ function ownPlaces({
   return [...(isAddress(journalPath) ? [] : [journalPath]), ...state, ...config];
 }
 
-/** No secret is longer, so longer input is a mistake. */
+/** Longer input is a mistake: secrets are much shorter. */
 const longestSecretBytes = 64 * 1024;
 const longestInputBytes = 64 * 1024 * 1024;
 

@@ -29,7 +29,7 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   return [`${kind} ${candidates.prefix}`, ...list.map(completionLine)].map((line) => `${line}\n`).join("");
 }
 
-/** Loads the readers of names on demand, because loading takes most of the time. */
+/** Loading takes most of the time, so the readers of names are loaded on demand. */
 async function localNames(
   what: LiveNames,
   { env, platform, cwd }: NodeJS.Process,

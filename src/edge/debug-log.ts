@@ -5,7 +5,7 @@ export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
   /** Number of the request; its outcome has the same number. */
   readonly id: number;
-  /** 1 for the first attempt at a request. */
+  /** 1 for the first attempt; a retry of the same request has the next number. */
   readonly attempt: number;
   readonly method: string;
   /** Values of query parameters with secret-like names are masked. */
@@ -62,7 +62,7 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
   };
 }
 
-/** `wanted` is in lower case; the names of headers may have any case. */
+/** @param wanted in lower case; the names of headers may have any case */
 function headerOf(headers: ExchangeRequest["headers"], wanted: string): string | undefined {
   return Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
 }

@@ -11,7 +11,7 @@ export interface Section {
   readonly items: readonly (readonly [term: string, description: string])[];
 }
 
-/** Replaces commander's layout. `helper` provides commander's parts, wrapped to the terminal's width. */
+/** @param helper has commander's parts of the screen, wrapped to the terminal's width; integ replaces their layout */
 export function helpScreen(command: Command, helper: Help): string {
   const columns = helper.helpWidth ?? 80;
   const groups = helper.groupItems([...command.commands], helper.visibleCommands(command), (one) => one.helpGroup());

@@ -70,8 +70,8 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
 }
 
 /**
- * Node restores the modes of the terminals at its exit, and aborts if a terminal was closed. Descriptors of files stay
- * open.
+ * At its exit, Node restores the modes of the terminals, and aborts if a terminal was closed. Each closed terminal
+ * becomes `/dev/null`; other descriptors stay open.
  */
 function replaceClosedTerminals(): void {
   for (const fd of [0, 1, 2]) {
@@ -85,7 +85,7 @@ function replaceClosedTerminals(): void {
   }
 }
 
-/** Splits a long sleep into parts that a timer allows. Rejects with the signal's reason on abort. */
+/** A timer has a maximum, so a long sleep consists of parts. On abort, the sleep rejects with the signal's reason. */
 async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   for (let left = ms; left > 0; left -= longestTimerMs) await sleepPart(Math.min(left, longestTimerMs), signal);
 }

@@ -23,7 +23,7 @@ import type { RunningSandbox } from "../sandbox/sandbox.ts";
 import { reservedNames } from "../profiles/names.ts";
 import { isAddress, journalPlace } from "./folders.ts";
 
-/** The returned function runs `make` on the first call and caches its result; failures are not cached. */
+/** The returned function caches the first result of `make`, but no failure. */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined;
   return () => {
@@ -124,7 +124,7 @@ export class Connections {
   }
 }
 
-/** The event is safe to print: `debug-log.ts` has removed the secrets. */
+/** `debug-log.ts` has removed the secrets from the event. */
 function debugLine(event: DebugEvent): string {
   return `debug: ${visibleJson(JSON.stringify(event))}\n`;
 }
@@ -146,7 +146,6 @@ export class EmbeddedSandbox {
     return this.#running;
   });
 
-  /** Resolves `sandbox://us` and `sandbox://eu` to the running sandbox; other addresses stay unchanged. */
   locate(baseUrl: string): string | Promise<string> {
     const region = /^sandbox:\/\/(us|eu)$/.exec(baseUrl)?.[1] as "us" | "eu" | undefined;
     return region ? this.#start().then((running) => running.describe()[region].base_url ?? baseUrl) : baseUrl;
@@ -261,15 +260,13 @@ export class OpenedJournal {
   }
 }
 
-/** `INTEG_LEASE` can shorten a lease, but a lease always lasts longer than one request. */
+/** `INTEG_LEASE` can shorten a lease, but not below the time limit of one request. */
 function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
   const standard = timeoutMs + 15_000;
   if (!env.INTEG_LEASE) return standard;
   const wanted = parseDuration(env.INTEG_LEASE, "INTEG_LEASE");
   return Math.min(standard, Math.max(wanted, timeoutMs + 1000));
 }
-
-// Recipients of secrets come from the command line, otherwise from the environment, otherwise from the profile.
 
 interface EscrowSources {
   readonly env: NodeJS.ProcessEnv;

@@ -121,7 +121,7 @@ async function showHelp(terminal: Terminal, help: { help: string; toStderr: bool
   return help.toStderr ? exitCodes.usage : 0;
 }
 
-/** A program that requested JSON gets a failure in place of a help screen. */
+/** A program that requested JSON gets a failure, because it cannot use a help screen. */
 function noCommand(words: readonly string[]): Failure {
   const command = knownWords(words);
   const message = command.length === 0 ? "No command was given." : `${command.join(" ")} needs one of its commands.`;
@@ -140,7 +140,7 @@ async function promptForArguments(context: Context, { verb, args, options, missi
   return [picked];
 }
 
-/** Gives an interrupted command the exit code of its signal. */
+/** The exit code of an interrupted command must be that of its signal. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
   const isInterrupted = error instanceof Failure && error.kind === "interrupted";
   if (!isInterrupted || !aborted || !(reason instanceof Failure)) return error;
@@ -282,7 +282,7 @@ export async function readCommandLine(
   return { help: requestedHelp ? await helpText(requestedHelp, screen.width) : "", toStderr: false };
 }
 
-/** Delays loading a help screen's texts until integ prints the screen. */
+/** The texts of a help screen are loaded only when integ prints the screen. */
 interface RequestedHelp {
   readonly command: Command;
   readonly helper: Help;
@@ -327,7 +327,6 @@ function helpAsFlag(words: readonly string[], program: Command): string[] {
   return [...meant, "--help"];
 }
 
-/** Suggests safe flags for flags that would take a secret as their value. */
 function secretFlagAdvice(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
   if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";
@@ -352,7 +351,7 @@ async function usageFailure(complaint: string, { words, program, stopped, unknow
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "")
-    // An option that consents to a risk is suggested only for a word that starts like it.
+    // An option that consents to a risk is suggested only if the typed word starts like the option.
     .replace(/^Did you mean (--(?:force|yes|new|accept-\S+|replace-\S+))\?$/, (all, meant: string) =>
       message.includes(`'${meant.slice(0, 4)}`) ? all : "",
     );

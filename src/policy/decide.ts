@@ -209,7 +209,7 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
   };
 }
 
-/** A key is never uncertain: the list of keys is complete, so a missing key does not exist. */
+/** Keys have a list, so a missing key counts as nonexistent. Clients have none. */
 function isUncertain(kind: PolicyItem["kind"], { status }: SeenCredential): boolean {
   return kind === "oauth_client" && status !== "revoked" && status !== "active";
 }
@@ -276,7 +276,7 @@ function renameHint(item: PolicyItem, observed: Observed, { items }: DecisionOpt
   return similar.length === 1 ? similar[0]! : "";
 }
 
-/** A new secret must not overwrite another credential's secret that may be in use. */
+/** A new secret must not overwrite another credential's secret, which may be in use. */
 function holdIfOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
@@ -347,7 +347,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const misplaced = misplacement(item, current, observed);
-  // A person decides, unless the secret has vanished and the credential is replaced anyway.
+  // A person decides if a program may read the secret at its current place, or if nothing else replaces the credential.
   const needsDecision = misplaced !== undefined && (misplaced.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: misplaced.reason, hold: "astray", dueMs: nowMs };
@@ -372,7 +372,7 @@ function misplacement(
   for (const destination of item.destinations) {
     const place = placeOf(destination, item);
     const name = destinationName(destination);
-    // A changed command may still deliver to the same place, so the plan only shows the change.
+    // A changed command may still deliver to the same place, so it causes no new delivery; the plan shows the change.
     const isChanged = "command" in destination && last.places.some(({ kind }) => kind === "command");
     if (!deliveredTo.has(place) && !isChanged)
       return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, mayBeInUse: true };

@@ -118,7 +118,7 @@ export function readPlanDocument(text: string, file: string): PlanDocument {
   return read as unknown as PlanDocument;
 }
 
-/** A file that is not a plan is probably a policy, so the next step must not overwrite it with a plan. */
+/** Without `isPlan`, the file is probably a policy, which the next step must not overwrite with a plan. */
 function notPlanFailure(file: string, why: string, isPlan = false): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",

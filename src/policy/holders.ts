@@ -63,7 +63,10 @@ export interface HolderScope {
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
 }
 
-/** Maps places to the credentials last delivered there, without secrets that were revoked or rotated in place. */
+/**
+ * @returns by place, the credential whose secret was delivered there last or will be, unless the secret was revoked or
+ * rotated in place since
+ */
 export function holdersOf(
   entries: readonly Entry[],
   { scope, works, places, isHere }: HolderScope,
@@ -120,9 +123,9 @@ export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
 }
 
 /**
- * The destinations of each overlap's new key that miss its secret, because a later rotation in place gave it another. `apply`
- * then keeps the old key. A command with a check is left out: only its output shows the secret.
- * @returns names by the id of the waiting entry
+ * Finds overlaps whose new key may have been rotated in place later: `apply` then keeps the old key, because programs
+ * may read the new key's earlier secret. A command with a check is left out: only its output shows the secret.
+ * @returns names of the destinations that did not get the later secret, by the id of the waiting entry
  */
 export function lostPlaces(
   entries: readonly Entry[],
@@ -153,7 +156,6 @@ export function mayHold({ destination, state, operation }: Entry): boolean {
   return state === "done" || !isSettled(state);
 }
 
-/** Finds an entry's item by the entry's credential, else by the entry or its parent, else by the recorded name. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();

@@ -31,7 +31,7 @@ export interface Observed {
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;
   readonly keys: ReadonlyMap<string, SeenCredential>;
-  /** The credential last delivered to each destination, by `placeOf`. */
+  /** The credential whose secret is or will be at each destination, by `placeOf`. */
   readonly holders: ReadonlyMap<string, Holder>;
   /** The last delivery of each secret, by resource id. */
   readonly delivered: ReadonlyMap<string, Delivered>;
@@ -39,7 +39,9 @@ export interface Observed {
   readonly vanished: ReadonlySet<string>;
   /** Destinations on other machines, and stores of other servers, by `placeIn`. */
   readonly elsewhere: ReadonlySet<string>;
-  /** Destinations that miss the new secret of an overlap, by the id of its entry: see `lostPlaces`. */
+  /**
+   * Destinations that lack the current secret of an overlap's new key, by the id of the overlap's entry (`lostPlaces`).
+   */
   readonly lost?: ReadonlyMap<string, readonly string[]>;
   /** Ids of the items' entries with a record that lacks a valid signature. */
   readonly untrusted?: ReadonlySet<string>;

@@ -22,7 +22,7 @@ export interface PlanRow {
   readonly scopes: readonly string[];
   readonly service_account: string | null;
   readonly type: string | null;
-  /** A key's lifetime, such as `30d`; null with `expires_at` or without an expiry. */
+  /** A key's lifetime, such as `30d`; null for a client, with `expires_at` or without an expiry. */
   readonly expires_in: string | null;
   readonly expires_at: string | null;
   readonly action: PlanAction;
@@ -71,7 +71,7 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
-  /** True to adopt each credential that fits exactly one item, if that item fits no other credential. */
+  /** True to adopt a credential if it fits one item only, and the item fits no other credential. */
   readonly adopt?: boolean | undefined;
   /** The time for which the window is open or closed, if it is not the time of the observation. */
   readonly windowMs?: number | undefined;
@@ -110,7 +110,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   };
 }
 
-/** If a credential fits several items, a person chooses one. `adopt` covers credentials that fit only one. */
+/** If a credential fits several items, a person chooses one, even with `adopt`. */
 function resolveAmbiguity(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)

@@ -22,7 +22,7 @@ export function destinationName(destination: ItemDestination): string {
 export interface RotationRule {
   readonly everyMs?: number | undefined;
   readonly beforeExpiryMs?: number | undefined;
-  /** If `unusedMs` is set, the overlap ends earlier once the old key is unused for that time. */
+  /** With `unusedMs`, the overlap ends earlier if the old key was unused for that time. */
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
   readonly unknownAge: "report" | "rotate";

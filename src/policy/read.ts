@@ -85,7 +85,7 @@ interface YamlSource {
   readonly source: string;
 }
 
-/** Reports all independent errors, but at most one other, because it may cause the rest. */
+/** An error that is not independent may cause the others, so at most the first such error is reported. */
 function yamlDefects(document: Document, { positions, source }: YamlSource): LocatedDefect[] {
   const errors = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const hasTab = errors.some(({ code }) => code === "TAB_AS_INDENT");
@@ -127,7 +127,7 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
   return message.replace(/\.$/, "");
 }
 
-/** Finds anchors, aliases, tags, control characters and `__proto__`, which hide a value or have side effects. */
+/** Anchors, aliases, tags, control characters and `__proto__` hide a value or have side effects. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
   const defects: LocatedDefect[] = [];
   visit(document, (_key, node) => {

@@ -74,7 +74,7 @@ function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rota
   };
 }
 
-/** A rotation with an overlap occupies a slot until the overlap ends. The other rotations use one slot in turn. */
+/** A rotation with an overlap needs a slot until the overlap ends. Those without an overlap use one slot in turn. */
 function rotationsWithoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
   let left = slots;
   return rotations.filter((decision) => {

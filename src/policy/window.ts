@@ -38,7 +38,7 @@ export function isOpen({ from, to, zone }: DailyWindow, ms: number): boolean {
 
 const minuteMs = 60_000;
 
-/** @returns the start of the first whole minute in the window, in milliseconds since 1970 */
+/** @returns the first whole minute in the window from `ms` on, in milliseconds since 1970 */
 export function opensAt(window: DailyWindow, ms: number): number {
   const start = Math.ceil(ms / minuteMs) * minuteMs;
   // The loop tries each minute, because daylight saving time changes a day's length and may skip the opening.

@@ -123,14 +123,14 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
   return new Map([...works].map(([name, itemWorks]) => [name, summary(name, itemWorks, nameOfResource)]));
 }
 
-/** False if `worksByName` never uses the entry, whatever other entries exist. */
+/** False for an entry that `worksByName` never uses, whatever other entries exist. */
 function mayBelongToItem(entry: Entry, scope: WorkScope): boolean {
   if (!isOf(entry, scope)) return false;
   const work = workIn(entry);
   return work !== undefined && (entry.policy ?? entry.replaces ?? work.old) != null;
 }
 
-/** Keeps only relevant entries in memory, because a journal can be large. */
+/** A journal can be large, so only the relevant entries are kept in memory. */
 export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): Promise<Map<string, ItemWorks>> {
   const named: Entry[] = [];
   for await (const entry of entries) if (mayBelongToItem(entry, scope)) named.push(entry);
@@ -157,7 +157,7 @@ function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyM
   const made = works
     .filter(({ entry, made: id }) => id !== undefined && leavesCredential.has(entry.state))
     .map(({ made: id }) => id!);
-  // Old credentials are candidates too, because an item keeps its old one if the rotation fails.
+  // An old credential is a candidate too, because the item keeps it if the rotation fails.
   const replaced = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
   return {
     works,
@@ -172,7 +172,7 @@ function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
     if (leavesCredential.has(entry.state)) break;
-    // An entry that is refused without an error gave way to another process: this is not a failure.
+    // An entry that is refused without an error gave way to another process, which is not a failure.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;

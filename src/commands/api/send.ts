@@ -157,7 +157,7 @@ function headOf({ status, headers }: RawAnswer): string {
   return `HTTP ${status}\n${lines.join("\n")}\n\n`;
 }
 
-/** Fetches the pages of an endpoint whose responses have the list envelope (§2.1). */
+/** Only endpoints whose responses have the list envelope have pages (§2.1). */
 function paginate(context: Context, request: RawRequest): Promise<void> {
   if (request.method !== "GET")
     throw new Failure("usage", "--paginate is for GET.", { hint: "Leave -X or --paginate out." });
@@ -255,13 +255,13 @@ function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
 
-/** A value in quotation marks stays as typed: the quotation marks are part of the text. */
+/** Quotation marks are part of the value: `"5"` is a text of three characters. */
 function typedJson(value: string): string {
   const parsed = tryParseJson(value);
   return parsed === undefined || typeof parsed === "string" ? JSON.stringify(value) : value;
 }
 
-/** A name ending in `[]` makes an array, even of one value; other names must be unique. */
+/** A name ending in `[]` makes an array, even of one value. Any other name may be given once. */
 function bodyOf(fields: readonly Field[]): string {
   const members = new Map<string, { readonly values: string[]; readonly isArray: boolean }>();
   for (const { name, json } of fields) {

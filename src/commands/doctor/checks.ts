@@ -101,7 +101,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   ];
 }
 
-/** @returns such as `1 rotation waits (the old client is revoked in 11 hours)`; empty if no overlap runs */
+/** @returns such as `1 rotation waits (the old client can be revoked in 11 hours)`; empty if no rotation waits */
 function waitingWords({ clock, output }: Context, entries: readonly Entry[]): string {
   const waiting = entries
     .filter((entry) => entry.state === "waiting" && !needsAttention(entry, clock.now()))
@@ -193,7 +193,9 @@ async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   ];
 }
 
-/** True if a secret may belong to an unfinished delivery, which must be recovered first. */
+/**
+ * A secret without a profile may belong to an unfinished delivery, which must be recovered before its file is deleted.
+ */
 async function isProfileDeliveryUnfinished(context: Context): Promise<boolean> {
   const journal = await context.journal();
   return (await journal.unsettled()).some(

@@ -63,7 +63,6 @@ async function printRows(
     throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
 }
 
-/** In a table, warnings and problems with the same result share a row. */
 function mergedRows(rows: readonly ProfileDiagnosis[]): ProfileDiagnosis[] {
   const shown = new Map<string, ProfileDiagnosis>();
   for (const row of rows) {
@@ -102,7 +101,7 @@ async function runChecks(subject: Subject, checks: readonly Check[]): Promise<Di
     const { diagnoses, failure } = await runCheck({ name, run }, subject);
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
-    // Checks share the profile and the service: report each failure only once.
+    // Checks share the profile and the service, so several checks can fail with one failure, which is reported once.
     const first = failure && reported.get(failure);
     rows.push(...(first ? [notChecked(name, first)] : diagnoses));
     if (failure && !first) reported.set(failure, diagnoses[0]!);

@@ -12,7 +12,7 @@ export interface Diagnosis {
   readonly hint: Advice | null;
 }
 
-/** The profile under test. Each method loads its result once, on demand. */
+/** The profile under test. A method loads its result on the first call and keeps it. */
 export interface Subject {
   readonly context: Context;
   profile(): Promise<ActiveProfile>;
@@ -21,7 +21,7 @@ export interface Subject {
 
 export interface Check {
   readonly name: string;
-  /** What the check needs. integ skips the check if the `service` check shows that this does not work. */
+  /** integ skips the check if the `service` check shows that this address or credential does not work. */
   readonly needs?: "address" | "credential";
   readonly run: (subject: Subject) => Promise<readonly Diagnosis[]>;
 }

@@ -23,7 +23,7 @@ export const serviceChecks: readonly Check[] = [
   { name: "contract", needs: "address", run: checkContract },
 ];
 
-/** A larger difference can make valid tokens look expired. */
+/** With a larger difference between the clocks, a valid token can look expired. */
 const skewLimitMs = 60_000;
 
 async function assertAnswered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
@@ -121,7 +121,7 @@ const permissions: readonly Permission[] = [
   },
 ];
 
-/** A missing permission is a problem if an entry of the profile needs it, or if the credential has no permission. */
+/** A missing permission is a problem if an entry of the profile needs it, or if all permissions are missing. */
 async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   const attempts = await Promise.all(
     permissions.map(async (permission) => ({ permission, attempt: await permission.request(subject) })),
@@ -236,7 +236,10 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   );
 }
 
-/** For an API key, sends made-up client credentials, which a token endpoint refuses with 400 or 401 (RFC 6749 §5.2). */
+/**
+ * With an API key, integ sends made-up client credentials: a token endpoint refuses them with 400 or 401 (RFC 6749
+ * §5.2).
+ */
 async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   const { name, oauth, ...profile } = await subject.profile();
   if (oauth === undefined) return [];
@@ -265,7 +268,6 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   return [ok(check, "gives a token")];
 }
 
-/** Compares the profile with the issuer's metadata (§5.2 rule 3). */
 async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   const { name } = await subject.profile();
   const attempt = await (await subject.service()).tokens.compareIssuer();

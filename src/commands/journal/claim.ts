@@ -71,7 +71,9 @@ export const command = defineVerb({
   },
 });
 
-/** The rotation revokes the old client or key only if this secret works when it is delivered. */
+/**
+ * A kept secret may have stopped working since its proof, and the rotation must not revoke the old client or key then.
+ */
 async function proveAgain(
   context: Context,
   work: { readonly bench: DeliveryBench; readonly lease: EntryLease; readonly secret: OneTimeSecret },
@@ -121,7 +123,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** If a typed file no longer contains the secret, its delivery is marked as failed so that the claim repeats it. */
+/** If a typed file no longer has the secret, marks the delivery as failed, so that the claim repeats it. */
 async function markLostDeliveries(
   context: Context,
   lease: EntryLease,
@@ -164,7 +166,6 @@ async function reportClaim(
   if (place) context.output.note(place);
   if (hasNoId(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
-  // With the new secret delivered, the rotation can revoke the old credential.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 
@@ -197,7 +198,9 @@ function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
   });
 }
 
-/** Refuses a secret that a revocation or later rotation made invalid. If that is not certain, only warns. */
+/**
+ * Refuses a secret that a revocation or a later rotation made invalid. An unconfirmed rotation causes only a warning.
+ */
 async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
   if (resource_id === null) return;
   const entries = await (await context.journal()).select({ all: true, resource: resource_id });

@@ -24,7 +24,7 @@ export const deliveriesView: ListView = {
   plural: "destinations",
 };
 
-/** For a rotation, reads the deliveries from the entry of its creation, which records them. */
+/** The deliveries of a rotation are recorded in the entry of its creation. */
 export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
   const delivering = (await creationOf(journal, entry)) ?? entry;
   const steps = await journal.history(delivering.id);

@@ -17,7 +17,7 @@ export class EntryAccounts {
   readonly #typed: SecretOptions;
   readonly #shared = new Map<string, SharedAccount>();
   readonly #byEntry = new Map<string, SharedAccount>();
-  /** Entries that get their own account, because the service refused the shared one. */
+  /** Entries that the service refused with the shared account. */
   readonly #withOwnAccount = new Set<string>();
   /** Names of accounts that the service refused even with a new token. */
   readonly #refused = new Set<string>();
@@ -29,7 +29,7 @@ export class EntryAccounts {
   }
 
   of(entry: Entry): Promise<Account> {
-    // A refused shared token is harmless here: the creation can be sent again with another account.
+    // If the service refuses the shared token, such a creation can be sent again with another account.
     if (keepsCredentials(entry, this.#typed) && mayHaveArrived(entry) && !this.#withOwnAccount.has(entry.id))
       return this.#sharedOf(entry);
     if (!keepsCredentials(entry, this.#typed)) this.#shared.clear();

@@ -44,7 +44,8 @@ export const command = defineVerb({
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
     const filter = { ...own, ...filterOf(context, options) };
-    // integ reads all unfinished entries, which are few, to find what they need. It reads other lists page by page.
+    // The unfinished entries, which are few, are read together to find what this machine lacks for them. Other lists
+    // are read page by page.
     const { all, state: states } = options;
     const open = states?.filter((state) => !isSettled(state));
     const due = open?.length === 0 ? [] : await journal.select({ ...filter, all: false, states: open });
@@ -62,7 +63,7 @@ export const command = defineVerb({
     let untrustedCount = 0;
     const print = async (page: readonly Entry[]): Promise<void> => {
       const untrusted = await journal.untrusted(page.map(({ id }) => id));
-      // A table shows no command for a waiting entry before its next step is due: the command would do nothing.
+      // During an overlap, the command would do nothing, so a table omits it.
       const isLater = (entry: Entry): boolean =>
         context.output.format === "table" &&
         entry.state === "waiting" &&

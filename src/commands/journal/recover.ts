@@ -109,7 +109,7 @@ export const command = defineVerb({
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
-        // The recovery of a waiting or undelivered entry may need no request, and so no credential.
+        // A waiting or undelivered entry may need no request, so its recovery must not require a credential.
         const needsNoRequest = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (needsNoRequest ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
@@ -276,7 +276,7 @@ async function destinationOf(
   return taken.exclusive(place, entry.parent ?? entry.id);
 }
 
-/** Refuses an unusable typed destination before the entry changes. */
+/** Refuses an unusable typed destination while the entry is still unchanged. */
 async function checkTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
   const places = placesOf(entry.destination);
   for (const option of options.to) {

@@ -17,7 +17,7 @@ import { type Advice } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
-  /** True if the user named the entry by its id: then typed destinations replace the recorded one. */
+  /** True if the user named the entry by its id. */
   readonly isNamed: boolean;
   readonly replaces: boolean;
 }
@@ -84,7 +84,7 @@ export function ignoredNote(
   return `${id}: its secret goes to ${namesOf(own)}, the original destination. To send it elsewhere, name the entry (integ journal recover ${id} …).`;
 }
 
-/** Refuses every use: integ sends nothing while the command for the secret is unknown. */
+/** The command for the secret is unknown, so integ must send nothing for the entry. */
 export function refusingDestination(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
     ? "Its secret goes to another command, or in another format."

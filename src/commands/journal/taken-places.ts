@@ -37,7 +37,7 @@ export class TakenPlaces {
       prepare: async (work, preparation) => {
         refuse();
         const record = await destination.prepare(work, preparation);
-        // The destination stays taken even if this command fails later, because it is recorded now.
+        // The destination stays taken even if the delivery fails later, because the entry now records it.
         this.#take(destination, entry);
         return record;
       },

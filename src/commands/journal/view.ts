@@ -102,10 +102,9 @@ function requestJson(text: string): string {
 }
 
 export interface EntryExtras {
-  /** True if a record of the entry lacks a valid HMAC. */
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
-  /** What this machine needs before it can take the entry's own next step. */
+  /** What this machine needs before the entry's next step, and the command that provides it. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;

@@ -1,4 +1,5 @@
-// `keys audit --fix` revokes unused keys, and replaces old or expiring keys whose secret has a recorded destination.
+// `keys audit --fix` revokes expired and unused keys, and replaces old or expiring keys whose secret has a recorded
+// destination.
 import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -16,7 +17,6 @@ import { deliveredKeyView, revokedKeyView } from "./keys.ts";
 import { requestOf } from "./replacement.ts";
 
 const idleRules: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
-/** Rules whose findings `--fix` fixes by a replacement. */
 const ageRules: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
 /** The remedies in audit-rules.ts have the same values. */
 const [overlap, expiresIn] = ["1d", "90d"];
@@ -62,7 +62,7 @@ export async function fixKeys(
   const change = async (id: string): Promise<string> => {
     const replacement = fixes.get(id);
     if (replacement === undefined) {
-      // Someone may have used or changed the key since the question.
+      // The key may have been used or changed since the question.
       const current = (await again()).filter(isRevocable);
       if (!current.some(({ key_id }) => key_id === id)) throw changedSince("key", id);
       return (await revokeNamed(bench, "key", id)).receipt;
@@ -111,18 +111,23 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   return fixes;
 }
 
-/** Skips a key that integ cannot replace without flags: a person must replace it. */
+/** A key whose replacement needs flags is left to a person. */
 function skipUnknownFields(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
-/** The caller's own key never has exactly this command as its remedy. Low severity means that the key is new. */
+/**
+ * The caller's own key never has exactly this command as its remedy. Low severity marks an unused key that is younger
+ * than the idle limit.
+ */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }
 
-/** Excludes the caller's own key (`--update-profile`) and keys that may be it (advice instead of a command). */
+/**
+ * Excludes the caller's own key (`--update-profile`) and keys that may be the caller's (advice instead of a command).
+ */
 function isFixedByReplacement({ rule, key_id, remedy }: Finding): boolean {
   const start = shell`integ keys rotate ${key_id ?? ""} --by-replacement`;
   return ageRules.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");

@@ -28,7 +28,7 @@ export interface Thresholds {
 
 export interface Finding {
   readonly object: "finding";
-  /** `<rule>:<key id>`. Waivers name it, so it must stay stable. */
+  /** `<rule>:<key id>`. Waivers match by this id, so it must stay stable. */
   readonly id: string;
   readonly rule: RuleName;
   readonly severity: Severity;
@@ -61,7 +61,7 @@ export interface AuditInput {
   readonly now: number;
   readonly limits: Thresholds;
   readonly caller: Caller;
-  /** By key id: the remedies of keys in a policy or a running overlap, in place of those that the rules give. */
+  /** Remedies by key id, in place of those of the rules, for keys in a policy or a running overlap. */
   readonly ending?: ReadonlyMap<string, Advice>;
 }
 
@@ -83,7 +83,7 @@ interface JudgedCase extends KeyAt {
   readonly caller: Caller;
 }
 
-/** The profile that runs the audit. A remedy must not lock it out. */
+/** The profile that runs the audit. A remedy must not lock this profile out. */
 export interface Caller {
   /** Such as `profile prod`. */
   readonly name: string;
@@ -270,7 +270,6 @@ function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCom
   return guardedRemedy(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
-/** A command that may lock the caller out becomes advice. */
 function guardedRemedy({ ownership, caller }: JudgedCase, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }

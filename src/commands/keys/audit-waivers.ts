@@ -88,7 +88,7 @@ function endOf(until: string): number | undefined {
 }
 
 export function applyWaivers(findings: readonly Finding[], waivers: readonly Waiver[], now: number): Waived {
-  // Of several waivers, the one that ends last applies.
+  // If a finding has several waivers, the one that ends last applies.
   const byFinding = new Map(
     waivers.toSorted((a, b) => a.endsAt - b.endsAt).map((waiver) => [findingOf(waiver), waiver]),
   );

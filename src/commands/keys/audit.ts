@@ -85,7 +85,7 @@ export const command = defineVerb({
   },
 });
 
-/** Remedies for keys of policy items, because only `apply` delivers a new secret to the item's destination. */
+/** Keys of policy items have other remedies, because only `apply` delivers a new secret to the item's destination. */
 async function ofPolicies(context: Context, { baseUrl, organizationId }: ActiveProfile): Promise<Map<string, Advice>> {
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const works = await context
@@ -144,7 +144,7 @@ async function print(context: Context, report: Report): Promise<void> {
 
 const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
 
-/** Merges the findings of a key into one row. Without `nowMs`, times are absolute. */
+/** @param nowMs the times are relative to it; undefined leaves them absolute */
 function perKey(findings: readonly Finding[], nowMs: number | undefined): Finding[] {
   const keys = new Map<string, Finding[]>();
   for (const one of findings) {
@@ -182,7 +182,7 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `Audited ${judged} of ${keys} keys; revoked keys are not audited.`;
 }
 
-/** With `--fields`, the output is a list, which has no place for the facts of the notes. */
+/** A document contains what the notes say. With `--fields`, JSON and YAML are lists without these facts. */
 function isOneDocument({ format, fields }: Context["output"]): boolean {
   return (format === "json" || format === "yaml") && fields === undefined;
 }

@@ -90,7 +90,7 @@ function lacksExpiry({ expiresAt, expiresIn }: KeyFlags): boolean {
   return expiresAt === undefined && expiresIn === undefined;
 }
 
-/** Asks at a terminal for scope and expiry, whose defaults `keys audit` would report. */
+/** `keys audit` would report the defaults for scope and expiry, so integ asks for both at a terminal. */
 async function withChoices(output: Context["output"], flags: KeyFlags): Promise<KeyFlags> {
   if (!output.interactive) return flags;
   const scope = flags.scope ?? [

@@ -36,7 +36,7 @@ export const command = defineVerb({
     function* shown(): Iterable<Row> {
       for (const row of value.rows) if (isShown(row)) yield row;
     }
-    // A list may have 100,000 keys: parse rows only for a filter.
+    // A list may have 100,000 keys, so without a filter integ does not parse each row.
     const isAll = status === undefined && name === undefined;
     const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
     await printRows(context, { ...value, rows }, { columns: accessKeyColumns, singular: "key", plural: "keys", nowMs });

@@ -24,7 +24,6 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option("--no-marker", "Send the name as given"),
 );
-/** `--name` is not in `addKeyOptions`, because each command declares it itself. */
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**

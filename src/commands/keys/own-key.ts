@@ -44,7 +44,7 @@ function candidatesIn({ rows, now }: OwnKey): Candidates {
   return { ids: isWhole && ids.size > 0 ? ids : undefined, nonListing };
 }
 
-/** Reads the list, which may have 100,000 keys, only once. */
+/** Returns a function, so that a list of 100,000 keys is read only once. */
 export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   const { keyId } = own;
   if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");
@@ -57,7 +57,7 @@ export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   };
 }
 
-/** Makes one attempt and ignores its failure, because callers also work without the list. */
+/** One attempt, whose failure is ignored: the callers also work without the list. */
 export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });

@@ -1,4 +1,5 @@
-// Replaces a key by one with the same properties. Flags change them, and must give those that the list does not show.
+// Replaces a key by one with the same properties. Flags override properties, and must give those that the list does not
+// show.
 import { clockSkewMs } from "../../journal/entry.ts";
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
@@ -117,7 +118,7 @@ export async function requestOf(
   };
 }
 
-/** Removes the random mark that the old key's creation added to its name. */
+/** The new key gets its own random mark, so the old key's mark does not belong in the name. */
 async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
   if (old.id === undefined || old.name === undefined) return old;
   const creations = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });
@@ -184,7 +185,6 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   return { request, expiry: expiry?.fingerprint, marked: flags.marker === true };
 }
 
-/** @returns null if the key never expires; undefined if its expiry is unknown or in the past */
 function futureExpiry(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;

@@ -19,7 +19,7 @@ export const command = defineVerb({
   ],
   asks: askKey("Which key should be revoked?"),
   async run(context, { args: [typed], options }) {
-    // A prompt gives one id instead of a list.
+    // For a prompted argument, `typed` is one id and not a list.
     const ids = eachOnce([typed].flat(), shell`integ keys list`);
     const profile = await context.profiles.active();
     await profile.legacy();

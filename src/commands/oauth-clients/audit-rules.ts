@@ -26,7 +26,7 @@ export interface ClientAuditLimits {
   readonly names: Set<string>;
 }
 
-/** Clients of these statuses hold a slot, and no program can use them. */
+/** A client with one of these statuses holds a slot, and no program can use it. */
 export const unusableStatuses: ReadonlySet<string | undefined> = new Set(["disabled", "expired"]);
 const nearlyFull = 18;
 

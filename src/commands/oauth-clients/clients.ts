@@ -118,7 +118,6 @@ export async function askAccount(context: Context): Promise<string> {
   });
 }
 
-/** Preselects the scopes of the account's newest creation. */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
   const { checkCreation } = await import("../../api/oauth-client-creation.ts");
   const requests = await recentRequests(context);
@@ -224,7 +223,7 @@ async function recentClients(context: Context): Promise<KnownClient[]> {
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Reads nothing without a terminal, because only questions need these requests. */
+/** Only questions need these requests, and without a terminal there are none. */
 async function recentRequests(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
@@ -240,7 +239,6 @@ function lastUsed(time: string): string {
   return `last used ${time.slice(0, 10)}`;
 }
 
-/** Keeps the first choice of each value, which is the newest. */
 function distinct(choices: readonly Choice[]): Choice[] {
   return [...new Map(choices.toReversed().map((choice) => [choice.value, choice])).values()].reverse();
 }

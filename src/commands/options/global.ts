@@ -46,7 +46,7 @@ export interface GlobalChoice {
 
 export const globalOptionsHeading = "Global options:";
 
-/** All commands share these options, because creating them for each command would slow every start. */
+/** Shared by all commands, because creating the options for each command would slow every start. */
 let globalOptions: readonly Option[] | undefined;
 
 export function addGlobalOptions(command: Command): void {

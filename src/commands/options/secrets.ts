@@ -209,14 +209,13 @@ export interface AskedDestination {
 }
 
 interface AskOptions {
-  /** In a dry run, integ announces the question instead of asking it. */
   readonly dryRun?: boolean | undefined;
   /** True if the answer decides the default overlap. */
   readonly overlaps?: boolean;
 }
 
 /**
- * Asks before a delivery replaces the acting profile's credential, and marks that destination.
+ * Asks before a delivery replaces the acting profile's credential, and marks the destination as agreed (`own`).
  * @throws Failure `usage` if the person declines
  */
 export async function confirmOwnProfile(

@@ -22,7 +22,7 @@ export const appliedColumns = [
 
 export const appliedFields = [...appliedColumns, ...["choices", "error"].map((path) => ({ path, heading: path }))];
 
-/** @returns true if a page was shown, which lists the credentials in no item */
+/** @returns true if integ showed the plan as a page */
 export async function confirmPlan(
   { output, settings }: Context,
   { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },

@@ -90,7 +90,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   }
 }
 
-/** An entry that is newer than the plan may have adopted the credential as another item. */
+/** Since the plan, another item may have adopted the credential. */
 async function adoptAs(
   { decision: { item }, options: { entriesAtPlan, scope }, bench, named }: ItemWork,
   credential: SeenCredential,
@@ -104,8 +104,8 @@ async function adoptAs(
 }
 
 /**
- * Checks the profile's credential before integ records anything, so that a missing one does not count as the item's
- * failure. The delivery of a kept secret needs no credential.
+ * A missing credential must not count as the item's failure, so integ looks for the credential before the first record.
+ * The delivery of a kept secret needs no credential.
  */
 async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const entry = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
@@ -177,7 +177,10 @@ async function destinationOf(
   return context.secrets.destination(secretOptions, print);
 }
 
-/** `--include-own` covers the credential that the profile has now; a resumed entry has recorded which one that was. */
+/**
+ * `--include-own` lets integ replace the credential that the profile has now. A recorded destination with `own` keeps
+ * its consent, which names the credential to replace.
+ */
 function updatingOwn(option: DestinationOption, profile: string): DestinationOption {
   const isUpdate = option.kind === "profile" && option.name === profile && option.own !== true;
   return isUpdate ? { ...option, own: true, force: true } : option;
@@ -185,7 +188,7 @@ function updatingOwn(option: DestinationOption, profile: string): DestinationOpt
 
 /**
  * `apply` may replace a credential whose secret is lost, unless the secret may be in use: another program may have
- * created the credential, or another machine may have delivered the secret to a destination that integ cannot check.
+ * created the client, or another machine may have delivered the secret to a destination that integ cannot check.
  */
 function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> {
   const isCheckable = (at: SingleDestination): boolean => {
@@ -232,7 +235,7 @@ export function clientRotation(item: ClientItem, { id }: SeenCredential): Parame
   return { old, overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false };
 }
 
-/** The random mark identifies the key after a lost response, so that integ need not ask a person. */
+/** With the random mark, integ finds the key after a lost response and need not ask a person. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
@@ -255,7 +258,7 @@ export function keyReplacement(
   };
 }
 
-/** True if integ refused its own entry before sending it, for example because another entry makes the same change. */
+/** True for an entry that integ refused without sending it, for example because another entry makes the same change. */
 function isRefusedUnsent({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
@@ -290,12 +293,15 @@ async function handleFailure(work: ItemWork, failure: Failure): Promise<ItemOutc
 
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
-/** Counts the failure in the entry of this run, else in the resumed entry, else in a new refused entry. */
+/**
+ * The count of failures, which can stall the item, is kept in an entry. A change that failed without an entry gets an
+ * entry in the state `refused`.
+ */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;
   if (decision.step.do === "adopt") return;
-  // If this machine uses another server of the store, the failure says nothing about the item.
+  // On a machine that uses another server of the store, the failure says nothing about the item.
   for (const place of placesOf((await named.newest())?.destination ?? null))
     if (await work.options.context.secrets.isOfOtherServer(place)) return;
   const entry = [...named.admitted][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);

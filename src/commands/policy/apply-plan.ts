@@ -60,7 +60,7 @@ interface Limits {
   readonly isInterrupted: () => boolean;
 }
 
-/** Runs items in parallel. A creation or rotation of a client starts only if its service account has a free slot. */
+/** A creation or rotation of a client starts only if its service account has a free slot. */
 async function applyStage(
   items: readonly PlannedItem[],
   { slots, parallel, isInterrupted }: Limits,
@@ -100,7 +100,7 @@ function changeFreeSlots(decision: Decision, slots: Map<string, number>, by: num
   if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
 }
 
-/** True if the old client is revoked, or this run created no client. */
+/** True if the change that took the slot revoked the old client, or created no client in this run. */
 function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
   return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
 }

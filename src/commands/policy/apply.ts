@@ -134,7 +134,8 @@ async function policyAndPlan(
   if ("why" in read)
     throw new Failure("usage", `The plan ${planFile} cannot be read: ${read.why}.`, {
       meaning: "Nothing was sent.",
-      // `plan --out` refuses an existing file that is not a plan, so it is suggested only for a missing file.
+      // `plan --out` refuses an existing file that is not a plan, so integ suggests this command only for a missing
+      // file.
       ...(read.isMissing
         ? { nextCommand: shell`integ plan --out ${planFile}` }
         : { hint: "Name a file that integ plan --out wrote." }),

@@ -27,7 +27,7 @@ export const command = defineVerb({
   neverAsks: true,
   async run(context, { options }) {
     const { policy, file } = await loadPolicy(context, options.file).catch(onFailure(withoutItself));
-    // `named` throws if the profile does not exist, as in `integ plan`.
+    // `named` refuses a profile that does not exist, as `integ plan` does.
     if (!options.offline && policy.profile !== undefined) await context.profiles.named(policy.profile, "policy");
     const { findingsOf } = await import("../../policy/findings.ts");
     const findings = [...findingsOf(policy), ...(options.offline ? [] : await destinationFindings(context, policy))];
@@ -45,7 +45,7 @@ export const command = defineVerb({
   },
 });
 
-/** An invalid file's next step would be this command. */
+/** The next step for an invalid file is this command, which would repeat the failure. */
 function withoutItself({ kind, message, details: { nextCommand, ...details } }: Failure): never {
   const isItself = typeof nextCommand === "string" && nextCommand.startsWith("integ policy check");
   throw new Failure(kind, message, isItself ? details : { ...details, nextCommand });

@@ -172,7 +172,7 @@ function destinationText({ destinations, used, folder }: JournalFacts, id: strin
 interface JournalFacts {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
-  /** Ids of other policies, by the id of a credential that belongs to them. */
+  /** The policy that already has a credential, by the credential's id. */
   readonly others: ReadonlyMap<string, string>;
   readonly folder: string;
   /** Destinations of earlier items, as JSON. */

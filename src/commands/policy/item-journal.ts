@@ -41,9 +41,9 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     (await works()).filter(
       (entry) => isRoot(entry) && !item.entriesAtPlan.has(entry.id) && !admitted.has(entry.id) && !hasYielded(entry),
     );
-  // The entry with the lowest id continues. In a file, ids follow the order of admission. In a team's journal, a
-  // process with a higher id may not see this entry yet, so this process waits until the other withdraws its entry or
-  // takes a step.
+  // The entry with the lowest id continues. In a file, ids follow the order of admission. In a team's journal, the
+  // process of an entry with a higher id may not see this entry yet, so this process waits until the other entry is
+  // withdrawn or gets its first step.
   const rivalOf = async ({ id: own }: Entry, rivals: () => Promise<Entry[]>): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
       const entries = await rivals();
@@ -61,7 +61,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     ];
     const [before] = await rivals();
     if (before !== undefined) throw refusalFor(item, before);
-    // `fresh` is true, because an unfinished entry of the same request belongs to another item.
+    // An unfinished entry of the same request belongs to another item, so a new entry is needed (`fresh`).
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
     const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {

@@ -18,7 +18,7 @@ import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 const parallelRequests = 16;
 
-/** Stands for the policy if there is none. */
+/** The policy of an account that has no policy file. */
 export const noItems: Policy = {
   id: "",
   items: [],
@@ -88,7 +88,7 @@ function holdersIn(
   },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
-  // A loopback address belongs to a sandbox. Secrets of a sandbox at another address need no protection.
+  // A loopback address belongs to a sandbox, and the secrets of another sandbox than the acting one need no protection.
   const mayExist = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
   return holdersOf(entries, { ...about, places, isHere: (entry, at) => mayExist(entry) && isHere(entry, at, machine) });

@@ -7,7 +7,7 @@ import { type Delivered, placeIn } from "../../policy/holders.ts";
 import { isLocal } from "../../secrets/destination.ts";
 
 /**
- * False for a destination on another machine, and for a delivered file that no longer exists.
+ * False for a destination on another machine, and for a file that had its secret and no longer exists.
  * @param machine this machine's id, if it has one
  */
 export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, machine: string | undefined): boolean {

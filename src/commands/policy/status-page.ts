@@ -50,7 +50,7 @@ export interface Screen {
 }
 
 const day = 86_400_000;
-/** Limits for each section and for the page. A last line counts the rest. */
+/** Maximum numbers of rows: `items` in a section, `credentials` in the table. One more line counts the rest. */
 const maximum = { items: 10, credentials: 30 };
 const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
 const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
@@ -124,7 +124,6 @@ function credentialLines({ credentials: all, nowMs, soonMs, commands }: Status, 
   const timed = { nowMs, time: screen.time };
   const end = (one: LiveCredential): number => Math.min(validFor(one, nowMs), Number.MAX_VALUE);
   const start = ({ createdAt = "" }: LiveCredential): number => Date.parse(createdAt) || nowMs;
-  // The credentials that expire first come first. Credentials without an expiry come last, the oldest first.
   const sorted = all.toSorted((a, b) => end(a) - end(b) || start(a) - start(b));
   const shown = sorted.slice(0, maximum.credentials);
   const left = sorted.slice(maximum.credentials);
@@ -231,7 +230,6 @@ function sentenceOf(one: LiveCredential, { width, ...timed }: Timed & Pick<Scree
           ? expiry
           : `expires ${expiry}`,
   ].filter((part) => part !== "");
-  // An id that does not fit beside the mark follows the other words.
   if (!fitsBeside(id, width) && parts.length > 0) return `${parts.join(", ")}: ${id}${name ? ` ${name}` : ""}`;
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }

@@ -123,7 +123,7 @@ export const command = defineVerb({
 });
 
 /**
- * Except in openmetrics, a failure of the default file or its profile becomes a row: the status has other facts too.
+ * The status has other facts too, so a failure of the default file or its profile becomes a row, except in openmetrics.
  */
 async function policyOf(
   context: Context,
@@ -297,7 +297,6 @@ interface Shown {
   readonly time: (iso: string) => string;
   readonly file: string;
   readonly idsByItem: ReadonlyMap<string, ItemIds>;
-  /** Adds the profile to a next step. */
   readonly step: (next: string | null | undefined) => string | null;
 }
 
@@ -354,7 +353,7 @@ function itemsOf(
   };
 }
 
-/** If the policy and the keys are unread for the same reason, one item names both. */
+/** If the policy and the keys are unread for the same reason, one item has both names. */
 function unseenItems(unreadRows: readonly Row[]): StatusItem[] {
   const names = (of: Row): string =>
     unreadRows.flatMap((one) => (one.detail === of.detail ? [one.name] : [])).join(", ");
@@ -367,7 +366,7 @@ function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expire
   return { id, name: name ?? undefined, createdAt: createdAt ?? undefined, lastUsedAt, expiresAt };
 }
 
-/** Notes a missing credential once for each kind of item. */
+/** A missing credential concerns all items of a kind, so integ notes it once. */
 async function dueRows(
   context: Context,
   { items }: Plan,
@@ -404,13 +403,13 @@ interface Compared {
   readonly due: readonly Row[];
   readonly slots: Slots;
   readonly clients: readonly LiveCredential[];
-  /** Credentials that the policy replaces or revokes, whose expiry needs no row. */
+  /** Credentials of items with a planned action, whose row covers the expiry too. */
   readonly covered: readonly (string | undefined)[];
   readonly idsByItem: ReadonlyMap<string, ItemIds>;
   readonly failed?: Failure;
 }
 
-/** Without a policy, or if it cannot be compared, the clients are those of the journal. */
+/** If there is no policy, or integ cannot compare it, the clients are those of the journal. */
 async function comparison(
   context: Context,
   { policy, account, file }: { readonly policy: Policy | undefined; readonly account: Account; readonly file: string },
@@ -463,7 +462,7 @@ async function knownClients(
   return { slots: clientCounts(known, unresolved), clients: known };
 }
 
-/** Number of clients by service account. */
+/** Number of clients by service account, with creations that may have made one. */
 type Slots = ReadonlyMap<string, number>;
 
 function clientCounts(clients: readonly { readonly serviceAccount?: string | undefined }[], unresolved: Slots): Slots {

@@ -61,7 +61,7 @@ export const addProfileOptions = sharedOptions((command) =>
 );
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
-/** Checks the flags and reads the secret. @param before gives the stored client and endpoint that a new secret needs */
+/** @param before has the stored client and endpoint that a new secret needs */
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
   const flags = before === undefined ? typed : await withStored(typed, before);
   refuseBoth(flags, "apiKeyStdin", "apiKeyCommand");
@@ -74,7 +74,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
-  // Checks the other flags first, because this may ask for a secret.
+  // The credential is read last, because a question for its secret must not precede an error about another flag.
   const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
     ...(flags.region !== undefined && { region: flags.region }),
@@ -300,7 +300,7 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
   throw new Failure("usage", `${flagNames.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
 }
 
-/** Stores the id of the profile's key, because without the id a rotation could lock the profile out. */
+/** Without the id of its key in the profile, a rotation of the key could lock the profile out. */
 export async function learnKeyId(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
   if (credential?.kind !== "api_key" || legacy === undefined) return profile;

@@ -26,7 +26,7 @@ export const command = defineVerb({
 
 async function environmentRow(context: Parameters<typeof command.run>[0]): Promise<string> {
   const profile = await context.profiles.named("env");
-  // The environment may name an address without a usable credential: the row then shows null.
+  // The environment may name an address without a usable credential: `credential` is null then.
   const credential = await profile.credential().catch((error: unknown) => {
     if (error instanceof Failure && error.kind === "auth") return null;
     throw error;

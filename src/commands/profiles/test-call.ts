@@ -31,7 +31,7 @@ export async function tryCredential(
       ? "Store the profile although its credential is refused?"
       : "Store the profile untested?";
     let isKept = false;
-    // A signal during the question removes the profile before integ exits.
+    // With `finishing`, integ removes the profile before it exits, even if a signal interrupts the question.
     await context.clock.finishing(async () => {
       try {
         isKept = output.interactive && (await output.confirm(question, { destructive: isRefused }));

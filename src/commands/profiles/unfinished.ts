@@ -11,7 +11,7 @@ export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   );
 }
 
-/** Searches by the profile's id, so that entries of a new profile of the same name do not match. */
+/** The profile's id excludes the entries of a new profile with the same name. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }
@@ -41,7 +41,7 @@ export async function warnOfHiddenEntries(
   });
 }
 
-/** A journal that cannot be read causes only a warning, because the profile changes anyway. */
+/** The profile changes even if the journal cannot be read, so the failure is only a warning. */
 async function warnOf(context: Context, what: string, find: () => Promise<string | undefined>): Promise<void> {
   try {
     const text = await find();

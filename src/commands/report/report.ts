@@ -126,7 +126,7 @@ function formatOf(path: string, { typedFormat }: Context["output"]): Format {
   });
 }
 
-/** Called before the requests, so that a long run does not fail at its end. */
+/** The check precedes the requests, so that a long run does not fail at its end. */
 function assertNew(typed: string, cwd: string): void {
   const path = resolve(cwd, typed);
   const { dir, name, ext } = parse(typed);
@@ -164,7 +164,7 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
   const journal = await context.journal();
-  // The list of keys needs much memory for a moment, so integ reads it before the journal.
+  // Reading the list of keys takes much memory for a moment, so integ reads the list before the journal.
   const keys = await keyRows(context);
   await warnOfDamage(context);
   const entries: Entry[] = [];
@@ -218,7 +218,7 @@ interface ClientSources {
 /** Failures that end the report. Any other failure of a client becomes a row. */
 const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
-/** Does not request revoked clients, of which there may be thousands. */
+/** integ does not request revoked clients, of which there may be thousands: their rows come from the journal. */
 async function clientRows(context: Context, { account, entries, facts, untrusted }: ClientSources): Promise<Row[]> {
   const ofClients = entries.filter((entry) => kindOf(entry) === "oauth_client");
   const ids = new Set(ofClients.flatMap(({ resource_id, detail }) => [resource_id, detail.old_client]));
@@ -367,7 +367,7 @@ function withFacts({ note, ...row }: Row, facts: ReadonlyMap<string, JournalFact
   return { ...row, ...known, note: [note, more].filter(Boolean).join(" ") || undefined };
 }
 
-/** The creation of a rotation has its own entry, so its row names the rotation. */
+/** The creation of a rotation has its own entry, so the row of the creation names the rotation. */
 async function changeRows(journal: Journal, changed: readonly Entry[]): Promise<Row[]> {
   const actors = await journal.actors(changed.map(({ id }) => id));
   return changed.map(({ id, operation, state, updated_at, profile, principal, parent, ...entry }) => ({

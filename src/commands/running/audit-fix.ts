@@ -18,7 +18,7 @@ export function reportFinding(
 
 /**
  * @param fixes ids with the destination of the new secret, which is undefined for a revocation
- * @throws Failure `usage` for a no
+ * @throws Failure `usage` if the person declines
  */
 export async function confirmFixes(
   context: Context,

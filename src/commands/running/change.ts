@@ -59,13 +59,13 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
   };
 }
 
-/** The HMAC's key is the API key or the client id. A client's id stays the same when its secret changes. */
+/** The HMAC's key is the API key, or the client id, which stays the same when the client's secret changes. */
 function digestUnder(credential: Credential, text: string): string {
   const key = credential.kind === "api_key" ? credential.key : credential.clientId;
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
-/** Records a sandbox's logical address, because its port changes. */
+/** The port of a sandbox changes, so the proof has its logical address. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
@@ -77,7 +77,7 @@ function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | n
   return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
 }
 
-/** Runs the profile's current command, because the journal records no commands. */
+/** The journal records no commands, so the profile's current command runs. */
 function exchangeKey(
   { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
   secret: string,
@@ -116,7 +116,7 @@ async function prove(
   });
 }
 
-/** The workbenches of one command share `disk`, so that integ sends no change after a failed write. */
+/** Pass one `disk` to all workbenches of a command, so that the command sends no change after a failed write. */
 export async function workbenchOf(
   context: Context,
   {
@@ -244,7 +244,7 @@ export async function noteUnfinished(context: Context): Promise<void> {
   const due = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
-  // An entry that another process is working on needs no attention.
+  // Another process already works on an entry with a holder.
   const holders = due.length > 0 && journal.isShared ? await journal.holders() : undefined;
   const unfinished = due.filter(({ id }) => !holders?.has(id));
   if (unfinished.length === 0) return;
@@ -252,7 +252,7 @@ export async function noteUnfinished(context: Context): Promise<void> {
   context.output.note(`${what} attention. Next: integ journal list`);
 }
 
-/** @throws Failure if printing fails, with a warning not to repeat the change */
+/** @throws Failure of the printing, with a warning not to repeat the change */
 export async function printReceipt(print: () => Promise<void>): Promise<void> {
   try {
     await print();
@@ -315,7 +315,7 @@ export async function readDelivered(secrets: Context["secrets"], place: SingleRe
   return secrets.reread(place).catch(onFailure(() => undefined));
 }
 
-/** Gives access to the kept secrets of this machine and of a team's journal. */
+/** Combines the kept secrets of this machine with those of a team's journal. */
 export async function secretKeepingOf(context: Context): Promise<SecretKeeping> {
   const { secrets } = context;
   const undelivered = await secrets.undelivered();

@@ -57,7 +57,6 @@ export function keyCreationStep(
   return requestStep("create the key", intent, { body: keyBody(creation, expiresIn) });
 }
 
-/** Values that only the run can know are in parentheses. */
 function keyBody({ request, marked }: KeyCreation, expiresIn: string | undefined): string {
   const name = marked ? `${request.name}${placeholders.mark}` : request.name;
   const expiresAt = expiresIn === undefined ? request.expiresAt : `(${expiresIn} from the request)`;
@@ -104,7 +103,6 @@ export async function recoverySteps(journal: Journal, entry: Entry, choice: Reco
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
-/** Uses `next`, as the real run does. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   const { operation, detail } = entry;
   const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;

@@ -22,7 +22,7 @@ export const placeholders = {
 
 const columns: readonly Column[] = [
   { path: "step", heading: "step" },
-  // A column of the kind `id` prints its text in full.
+  // A column of the kind `id` is not shortened.
   { path: "what", heading: "what", kind: "id" },
   { path: "method", heading: "method" },
   { path: "url", heading: "url", kind: "id" },
@@ -39,7 +39,6 @@ export async function showSteps({ output }: Context, steps: readonly DryStep[]):
   output.note("Dry run: no change was sent, and nothing was written.");
 }
 
-/** Shows a request alone, with its body as an object. */
 export async function showRequest({ output }: Context, step: DryStep): Promise<void> {
   const { method, url, headers, body = "" } = step;
   output.note("Nothing was sent, and nothing was written to the journal.");

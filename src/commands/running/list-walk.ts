@@ -82,7 +82,7 @@ async function outFileOf(
   return { file, format };
 }
 
-/** With `--all` or `--max`, fetches the next page while the current one is printed. */
+/** With `--all` or `--max`, the next page is fetched while the current one is printed. */
 async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Page>> {
   const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
@@ -137,7 +137,7 @@ class Overlaps {
   #last: string | undefined;
   #pages = 0;
 
-  /** Call this before the rows are printed, because printing may overwrite the bytes between them. */
+  /** The rows must not be printed yet, because printing may overwrite the bytes between them. */
   add(rows: RowPage): void {
     const end = rows.at(-1);
     if (end === undefined) return;
@@ -152,7 +152,7 @@ class Overlaps {
   }
 }
 
-/** Parses only rows that contain the id's bytes. @param id JSON text */
+/** Only rows that contain the id's bytes are parsed. @param id JSON text */
 function hasId(rows: RowPage, id: string): boolean {
   const { bytes } = rows[0]!.source;
   let at = bytes.indexOf(id, rows[0]!.start);
@@ -165,7 +165,7 @@ function hasId(rows: RowPage, id: string): boolean {
   return false;
 }
 
-/** Copies the row, because its id would otherwise keep the whole page in memory. */
+/** The row is copied, because its id would otherwise keep the whole page in memory. */
 function idOf({ source, start, end }: JsonText): string | undefined {
   const id = JsonText.of(Buffer.from(source.bytes.subarray(start, end)))
     .parts()
@@ -173,7 +173,7 @@ function idOf({ source, start, end }: JsonText): string | undefined {
   return id?.isString ? id.text : undefined;
 }
 
-/** @param rowsBefore rows of an earlier run */
+/** @param rowsBefore the number of rows that an earlier run wrote */
 function progressWords(
   { view, writer: { rowsWritten: rows } }: Walk,
   { rowsBefore, ms }: { readonly rowsBefore: number; readonly ms: number },
@@ -211,7 +211,7 @@ function withResumeStep(walk: Walk, error: unknown): unknown {
       : token
         ? { add: ["--page-token", token] }
         : undefined;
-  // No request succeeds with a refused credential.
+  // With a refused credential, the command to continue would fail too.
   const mustFixFirst = error.kind === "auth" || resumeCommand === undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,

@@ -9,7 +9,6 @@ import { type Contract, missingCredentialOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { fittingProfile } from "./change.ts";
 
-/** @returns undefined if this machine has the entry's account */
 export async function missingAccount(context: Context, entry: Entry): Promise<Failure | undefined> {
   const { isShared } = await context.journal();
   const { profile, id } = entry;
@@ -57,7 +56,7 @@ export async function missingCredential(
     const stored = (await profiles.store()).get(name);
     return stored && missingCredentialOf(stored, contract);
   }
-  // This runs no command: the credential of profile `env` comes from variables.
+  // Runs no command: the credential of profile `env` comes from variables.
   const usable = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));
   return usable.then(
     () => undefined,
@@ -103,7 +102,7 @@ export async function localStep(context: Context, entry: Entry): Promise<NextSte
   return missing?.details ?? { nextCommand: nextStep(entry) ?? undefined };
 }
 
-/** Prints each reason once. @returns by entry id: what this machine needs before the entry's own step */
+/** @returns what this machine needs before the entry's own step, by entry id; each reason is printed once */
 export async function noteMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, RequiredStep>> {
   const missing = new Map<string, RequiredStep>();
   const reasons = new Map<string, string[]>();

@@ -35,7 +35,7 @@ function durationWords(ms: number): string {
 
 /**
  * Prints a rotation's receipt before the rotation ends, because a script needs the new client or key even if the rest
- * fails. `throwPrintError` is for the time after the change.
+ * fails. After the change, `throwPrintError` reports a failed print.
  */
 export function receiptPrinter(context: Context, destination: Destination, view: ResourceView) {
   let failed: Error | undefined;

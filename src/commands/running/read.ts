@@ -94,7 +94,7 @@ export async function printRows(
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** Without any documented field, the columns are the rows' own fields, in order of appearance. */
+/** Without any documented field, up to ten of the rows' own fields become columns, in order of appearance. */
 export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
   const sample = rows.slice(0, sampleSize);
   const present = documented.filter(({ path }) => sample.some((row) => Object.hasOwn(row, path)));

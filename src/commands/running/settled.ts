@@ -44,7 +44,7 @@ export async function releaseSettled(
   }
 }
 
-/** Requires the same evidence as the work that left the copy. */
+/** The copy is destroyed only with the evidence that the interrupted work needed. */
 async function destroyLeftover(
   bench: Parameters<typeof destroyCopy>[0] & { readonly journal: Journal },
   { id, state }: Entry,

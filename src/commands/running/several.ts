@@ -60,7 +60,7 @@ export async function changeEach(context: Context, { ids, view, states, ...how }
   if (worst !== undefined) throw worst.failure;
 }
 
-/** Replaces advice to use `--force`, which the command lacks. */
+/** The command has no `--force`, so advice to use it is replaced. */
 export function withoutForce(failure: Failure, step: NextStep): Failure {
   if (!needsForce(failure.details)) return failure;
   return new Failure(failure.kind, failure.message, { ...failure.details, nextCommand: undefined, ...step });

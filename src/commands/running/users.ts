@@ -2,7 +2,10 @@ import type { Context } from "../../context.ts";
 import { placesOf, type Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
-/** Warns of this machine's other profiles that use a credential, except profiles that receive the new secret (`to`). */
+/**
+ * Warns of this machine's other profiles that use one of the credentials, except those that receive the new secret
+ * (`to`).
+ */
 export async function warnOfUsers(context: Context, ids: readonly string[], to?: Destination): Promise<void> {
   const active = await context.profiles.active();
   const receiving =

@@ -1,4 +1,3 @@
-// Turns the sandbox's errors about its settings and files into failures.
 import { failedCall, fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";

@@ -50,7 +50,6 @@ Try:
   },
 });
 
-/** A value that does not fit beside its region is whole on the next line. */
 function valueLine(region: string, value: string, width = Number.POSITIVE_INFINITY): string {
   const beside = `    ${region}  ${value}`;
   return beside.length <= width ? beside : `    ${region}\n${value.length + 6 <= width ? "      " : ""}${value}`;

@@ -60,7 +60,7 @@ async function tour(guide: Guide): Promise<void> {
   const exchange = ["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"];
   await guide.run([...exchange, "--fields", "token_type,expires_in,scope"], 0, "second.secret");
   await guide.step("Rotate an access key: the old secret stops working, the new goes to a file.");
-  // The tour does not rotate its own key, because that would lock it out.
+  // Rotating its own key would lock the tour out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
   await guide.step("Which keys are a risk? Exit code 10 means that the audit found risks.", [
     "(without --fields, the audit also shows each finding and what to do)",
@@ -103,7 +103,7 @@ class Guide {
   async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
     const from = input === undefined ? "" : ` < ${input}`;
     await this.#context.output.text(`\n${commandLine(words, from)}\n`);
-    // At a terminal, the command writes directly, so that its output fits the width.
+    // A command knows the terminal's width only if it writes to the terminal itself.
     const { code, text } = await this.#spawn(words, { input, isShown: this.#context.output.isScreen });
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);

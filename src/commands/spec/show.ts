@@ -1,4 +1,3 @@
-// Prints the published machine-readable specification (§4.5).
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { documentVersion } from "../options/global.ts";
