@@ -8,7 +8,7 @@ export interface Actor {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @returns undefined outside GitHub Actions, GitLab and Jenkins */
+/** Reads the variables of GitHub Actions, GitLab and Jenkins. */
 export function ciRunAddress(env: Environment): string | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = env;
   const ofGitHub = server && repository && run ? `${server}/${repository}/actions/runs/${run}` : undefined;

@@ -13,7 +13,6 @@ import { shell, flags } from "../next-step.ts";
 
 /** A change before its admission to the journal. */
 export interface Intent extends Omit<EntryIdentity, "id" | "idempotency_key" | "replaces" | "parent" | "created_at"> {
-  /** True if the API takes an idempotency key for the operation. */
   readonly idempotent: boolean;
   readonly destination?: EntryProgress["destination"];
   readonly parent?: string | null;
@@ -45,7 +44,7 @@ export function newEntry(intent: Intent, own: { id: string; key: string | null; 
 }
 
 /**
- * A team's journal compares the acting clients, because profile ids are local to a machine. An API key does not name
+ * Profile ids are local to a machine, so a team's journal also compares the acting clients. An API key does not name
  * its client, so it matches every client.
  */
 export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): boolean {
@@ -76,8 +75,8 @@ export function entryOfKey(
 }
 
 /**
- * Refuses a request that is unfinished under another account, or that differs from an unfinished one only because one
- * of them has no organization. Sending it could create a second credential (§4.2 rule 2).
+ * Refuses a request that is unfinished under another account, or that was started with an organization and is repeated
+ * without one, or the reverse. Sending it could create a second credential (§4.2 rule 2).
  * @throws Failure `conflict`
  */
 export function assertSameAccount(unfinished: readonly Entry[], intent: Intent, isShared: boolean): void {

@@ -19,7 +19,7 @@ export type SecretFormat = z.infer<typeof Format>;
 const optionalText = z.optional(z.string());
 
 const contentFields = {
-  /** Id of the state folder (`MachineId`), for a destination that only its machine reaches. */
+  /** The `MachineId` of the only machine that reaches the destination. */
   machine: optionalText,
   /** Keyed digest of the secret, recorded before the write. For a store that cannot be read, a version. */
   proof: optionalText,
@@ -32,9 +32,7 @@ const Single = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("command"),
     mark: optionalText,
-    /** How the check command shows that the secret arrived. */
     check: z.optional(z.enum(["output", "exit"])),
-    /** Keyed digest of the secret, recorded before the command runs. */
     proof: optionalText,
     consent: optionalText,
   }),
@@ -63,7 +61,7 @@ const Single = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("store"),
     to: z.string(),
-    /** Other facts that identify the place, such as the server. They contain no secret or credential. */
+    /** Other facts that identify the place, such as the server. */
     facts: z.record(z.string(), z.string()),
     ...contentFields,
   }),

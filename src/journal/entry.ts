@@ -38,9 +38,9 @@ export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): strin
 }
 
 /**
- * Milliseconds since 1970 at the end of an overlap; 0 without an overlap. With `overlap_unused_ms`, the overlap ends as
- * soon as the old key has been unused for that long. Time before the overlap does not count, because no one had the new
- * key then.
+ * Milliseconds since 1970 at the end of an overlap; 0 without an overlap. With `overlap_unused_ms`, the overlap ends
+ * early, as soon as the old key has been unused for that long. Time before the overlap does not count, because no one
+ * had the new key then.
  * @param lastUsedAt of the old key; null if never used, undefined if not shown, so that only the time limit counts
  * @assumed §2.5 does not show a listed key's fields, and describes a created key's `lastUsedAt` only as "Last use.": null means
  * never used, and a use is visible immediately. A time in the future keeps the key.
@@ -61,7 +61,7 @@ export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">
   return state === "unknown" || detail.in_flight === true;
 }
 
-/** True if the last request had no effect and may be repeated: the service refused it with 429, or it was not sent. */
+/** True if the last request had no effect and may be repeated: the service refused it with 429, or integ did not send it. */
 export function isDeferred({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
@@ -185,7 +185,7 @@ export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): 
   return isSameOrganization && requestKey(entry) === requestKey(intent);
 }
 
-/** An idempotency key is unique within its base URL. @returns null for an entry without a key */
+/** An idempotency key is unique within its base URL. */
 export function keyName({ base_url, idempotency_key }: Pick<Entry, "base_url" | "idempotency_key">): string | null {
   return idempotency_key === null ? null : JSON.stringify([base_url, idempotency_key]);
 }
@@ -208,7 +208,6 @@ export function isOfAccount(entry: Entry, { base_url, organization_id, principal
   return base_url === entry.base_url && isSameOrganization && isSameClient;
 }
 
-/** Ids of the clients and keys that an entry creates, changes or revokes, `client_id` included. */
 export function resourcesOf({ resource_id, detail }: Pick<Entry, "resource_id" | "detail">): string[] {
   const { client_id, old_client, key_id, old_key } = detail;
   return [resource_id, client_id, old_client, key_id, old_key].filter((id) => typeof id === "string");
@@ -248,7 +247,6 @@ export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
 /** Marks a journal whose entries were moved to another journal. */
 export interface MoveMark {
   readonly to: string;
-  /** True until the copy is complete. */
   readonly isUnfinished: boolean;
 }
 

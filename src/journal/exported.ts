@@ -1,4 +1,4 @@
-// Reads the output of `journal export`. Every line must be valid, so that a missing entry is noticed.
+// Reads the output of `journal export`. One invalid line fails the import, which would otherwise omit its record.
 import { Failure } from "../errors.ts";
 import { Contents } from "./file/contents.ts";
 import { otherFormat } from "./file/safety.ts";

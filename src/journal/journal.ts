@@ -32,7 +32,7 @@ export interface EntryLease {
   readonly entry: Entry;
   /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
-  /** The record is durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
+  /** The record is durable once the promise is fulfilled. @throws Failure; `entry` is then unchanged */
   record(change: Partial<EntryProgress>): Promise<Entry>;
   /** True if all records are signed with keys of the journal; an untrusted entry permits no request. */
   isTrusted(): Promise<boolean>;
@@ -371,7 +371,7 @@ export class StoredJournal {
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, imported, options));
   }
 
-  /** `undefined` removes the mark. @throws Failure if an entry is leased, or an existing mark names another journal */
+  /** `undefined` removes the mark. A new mark fails if an entry is leased, or if an existing mark names another journal. */
   async markMoved(moved: MoveMark | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
     return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
@@ -395,7 +395,6 @@ export class StoredJournal {
     });
   }
 
-  /** True if all HMACs of the entry are valid and, in PostgreSQL, its row was not edited. */
   isSigned({ records, mismatch }: EntryRecords): boolean {
     return mismatch === undefined && records.every((record) => this.#parts.keys.judge(record) === "valid");
   }
@@ -413,7 +412,6 @@ export class StoredJournal {
     return this.#signing("update the journal", "The journal is as it was.", () => this.#store.exclusive(work));
   }
 
-  /** Reports damaged places of a file and the mark of a move. Cheaper than `verify`. */
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }

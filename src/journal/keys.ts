@@ -18,7 +18,7 @@ export interface Keys {
   assertCanSign(): void;
 }
 
-/** HMACs by which integ recognizes a delivered secret at its destination. */
+/** HMACs that identify a delivered secret at its destination, or prove that integ wrote an escrowed text. */
 export interface SecretDigests {
   /** @throws Failure `usage` if there is no key and none can be made */
   of(text: string): string;

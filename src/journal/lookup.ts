@@ -7,7 +7,7 @@ import { isObject, tryParseJson } from "../json.ts";
 export interface EntryFilter {
   /** Include finished entries. Ignored with `states`. */
   readonly all?: boolean;
-  /** Include the archive. Entries selected by id are found there anyway. */
+  /** Include the archive, which is otherwise read only for ids that the journal lacks. */
   readonly archived?: boolean;
   readonly states?: readonly string[];
   readonly operation?: Operation;

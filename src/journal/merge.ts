@@ -41,7 +41,7 @@ export async function mergeInto(
   { isMove = false, trusted }: MergeOptions,
 ): Promise<Merged> {
   const batches = inBatches(imported);
-  // Reading a long journal takes time, so the first batch is read before the lock is taken.
+  // The source may read its whole file for the first batch, so the lock is taken afterwards.
   const first = await batches.next();
   return store.exclusive(async (tx) => {
     if (!isMove && tx.moved !== undefined) throw journalMovedFailure(store.path, tx.moved);

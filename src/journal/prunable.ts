@@ -1,8 +1,8 @@
-// Selects entries that may be removed: finished and old, without a client or key that may still be valid.
+// Selects entries that may be removed: finished, old and, by default, without a client or key that may still be valid.
 import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 interface PruneChoice {
-  /** ISO 8601 UTC. An entry that changed later stays. */
+  /** ISO 8601 UTC. Without `isOfAnyAge`, an entry that changed later stays. */
   readonly before: string;
   readonly leased: ReadonlySet<string>;
   /** Also remove entries whose client or key may still be valid. */
@@ -39,7 +39,6 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const removable = choice.includeLive ? aged : removableIds(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
     removable,
-    /** Entries to remove although their client or key may still be valid. */
     live: entries.filter((entry) => removable.has(entry.id) && isLive(entry)),
     /** Entries that stay only because their client or key may be valid. */
     keptLive: entries.filter((entry) => aged.has(entry.id) && !removable.has(entry.id) && isLive(entry)),

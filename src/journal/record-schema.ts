@@ -76,7 +76,7 @@ export const detailShape = {
   /** How a key's new secret is proven; null if the profile cannot prove it. */
   exchange: z.optional(z.nullable(Exchange)),
 
-  // Fields of rotations, and of creations whose secret is lost.
+  // Fields of rotations and creations.
   /** Overlap after the proof; with `overlap_unused_ms`, the maximum. */
   overlap_ms: number,
   /** Revoke the old key once it is unused for this long. */
@@ -84,7 +84,7 @@ export const detailShape = {
   proven: optional,
   /** The end of the overlap, ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
-  /** Names of destinations where the new secret was found missing. */
+  /** Names of destinations where the new secret was found missing or replaced. */
   gone: z.optional(z.array(text)),
   /** A revocation of the old or lost credential may have been sent. */
   revoking: flag,
@@ -125,7 +125,7 @@ const Now = z.object({
   request_ids: z.array(text),
   /** Service's clock minus the sender's at the first response; null if unknown. */
   clock_offset_ms: z.nullable(z.number()),
-  /** The error of the last attempt. `message` may contain text of the service: only `output/` may show it. */
+  /** The last failure of the change. `message` may contain text of the service: only `output/` may show it. */
   last_error: z.nullable(z.object({ kind: text, message: text, status: number, code: optional, request_id: optional })),
   destination: z.nullable(Destination),
   replaced_by: textOrNull,

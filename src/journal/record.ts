@@ -55,7 +55,6 @@ function lineOf(body: string): string {
   return `${recordStart}${checksumOf(body)}",${body}\n`;
 }
 
-/** @param after the checksum of the previous line */
 export function recordLine({ content, mac }: Signed, after = ""): string {
   return lineOf(`"v":${formatVersion},"after":"${after}","mac":"${mac}",${content}}`);
 }
@@ -123,7 +122,6 @@ export function historyHash(records: readonly Signed[]): string {
   return recordHash(records.map(({ content }) => recordHash(content)).join(""));
 }
 
-/** The result of a sent request has no `end`, because only a later record shows the outcome. */
 function resultOf(entry: Entry, before: Entry | undefined): JournalRecord["result"] {
   const at = entry.updated_at;
   if (before === undefined) return { step: "admit", begin: at, end: at };

@@ -95,7 +95,7 @@ async function checkPrecedence(
   // `own` must not rotate a key that the replacement `other` will revoke.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
-    // If no process works on it, the other rotation may be the one that the user replaces by `own`.
+    // If no process works on `other`, the user may have started `own` in its place.
     if (!(await hasHolder(journal, other.id))) {
       const [now] = await journal.select({ all: true, ids: [other.id] });
       return now && wasFaster(now) ? now : undefined;
@@ -124,8 +124,8 @@ async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency
 
 /**
  * @returns a later rotation of the same key that makes this rotation in place out of date: repeating its request would
- * replace the later secret, and its own secret no longer works. If its own secret may be kept, only a rotation that
- * certainly changed the secret counts.
+ * replace the later secret, and its own secret no longer works. If its own secret may be kept, a later
+ * rotation counts only if it certainly ended that secret.
  */
 export async function laterRotation(
   journal: Entries,
@@ -144,7 +144,6 @@ function mayHaveChanged(later: Entry): boolean {
   return !ineffectiveStates.has(later.state) && (later.state !== "unusable" || isInPlace(later));
 }
 
-/** True if a later rotation in place may have changed the key's secret. */
 export function mayHaveSuperseded(later: Entry, key: string | null): boolean {
   if (!isInPlace(later) || rotatedBy(later) !== key) return false;
   return mayHaveChanged(later) && (later.state !== "open" || mayHaveArrived(later));

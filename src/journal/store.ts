@@ -1,4 +1,4 @@
-// Defines the interface of the journal's stores; journal.ts implements all other behavior.
+// Defines the interface of the journal's stores, on which journal.ts builds.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { shell } from "../next-step.ts";
@@ -108,7 +108,7 @@ export interface Transaction {
   leased(): Promise<ReadonlySet<string>>;
   entries(): Promise<readonly Entry[]>;
   append(records: readonly NewRecord[]): Promise<void>;
-  /** Replaces HMACs from the oldest record on. In PostgreSQL, also restores the entry's row from its newest record. */
+  /** Replaces HMACs from the oldest record on. In PostgreSQL, also restores the entry's row from its records. */
   sign(id: string, records: readonly Signed[]): Promise<void>;
   remove(ids: ReadonlySet<string>): Promise<void>;
 }
@@ -133,7 +133,7 @@ export interface Store {
   readonly escrow?: EscrowStore;
   /** @returns entries, the newest first; some may not match the filter */
   select(filter: EntryFilter): AsyncIterable<Entry>;
-  /** @returns entries in ascending order of their ids. @param ids only these entries */
+  /** @returns without `ids` all entries, in ascending order of their ids */
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
@@ -145,11 +145,11 @@ export interface Store {
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
   /**
    * No other process can change the journal during the work.
-   * @param isTrial the work changes nothing and may need no lock
+   * @param isTrial true if the work changes nothing: a store may then take no lock
    */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   verify(): Promise<readonly Finding[]>;
-  /** @param action such as `read the journal`. @returns a Failure; errors of other kinds unchanged */
+  /** @param action such as `read the journal`. @returns a Failure for an error of the store, any other error unchanged */
   failure(error: unknown, action: string, meaning?: string): unknown;
   close(): void;
 }

@@ -64,7 +64,7 @@ export const client: CreationContract = {
   ...clientCredential,
   continueDelivery: async (work) => {
     const { state, resource_id } = work.lease.entry;
-    // Without a resource id, integ repeats the request first.
+    // Without a resource id, the request is repeated first: its response names the client.
     if (resource_id === null) assertNotKeptElsewhere(work.bench, work.lease.entry);
     else if (state === "undelivered" || state === "secret_lost") return continueDelivery(work);
     return undefined;
@@ -130,9 +130,9 @@ async function sendCreation(work: CreationWork): Promise<Outcome> {
 
 async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
-  // A kept secret is delivered even if one of several destinations fails.
+  // If the secret is kept, a destination that fails does not stop the others.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
-  // No secret is expected after a delivery or the end of the entry, so no space is needed.
+  // After a delivery or the end of the entry, no response has a secret, so the destination is not prepared.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
   const now = await currentDigest(run);

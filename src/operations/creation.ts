@@ -96,7 +96,7 @@ export async function create(
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${resumptionWords(lease.entry)}`);
     const made = await finishCreation(contract, { ...options, bench, lease, destinationOf: () => destination });
-    // In a team's journal, the search covers all entries after this one, which may be old if this one was resumed.
+    // A team's journal is searched from this entry on: if it is resumed and old, later creations are not simultaneous.
     if (kind === "new" || !bench.journal.isShared) await warnOfSimultaneous(bench, lease.entry, since);
     return made;
   });
@@ -229,7 +229,7 @@ async function replaceNow(contract: CreationContract, { work, started }: LostSec
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await earlierDelivery(contract, bench, await lastReplacement(bench.journal, replacement.entry));
-    // A replacement that this run started is not replaced in turn.
+    // If this run started the replacement and its secret is lost too, the run ends instead of replacing it again.
     const mayReplace = started && work.mayReplace;
     const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
     const made = await finishCreation(contract, again);

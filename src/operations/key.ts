@@ -1,5 +1,5 @@
-// Creates access keys (§2.4, §4.4). The request has no idempotency key, so integ does not repeat one that may have arrived:
-// orphan.ts searches the list for its key.
+// Creates access keys (§2.4, §4.4). The request has no idempotency key, so integ does not repeat a request that may have
+// arrived: orphan.ts searches the list for its key.
 import {
   accessKeyBody,
   type AccessKeyRequest,

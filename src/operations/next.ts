@@ -1,4 +1,4 @@
-// Computes an entry's next step from its record and the observed facts, without I/O. Every run of a change and `--dry-run` use it.
+// Computes an entry's next step from its record and the observed facts, without I/O, for runs and `--dry-run`.
 import { Failure, isInterruption, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isInPlace, isDeferred, isSettled, mayHaveArrived } from "../journal/entry.ts";
 import { entryFailure } from "./workbench.ts";

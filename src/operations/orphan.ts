@@ -24,7 +24,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
   return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
-/** Soon after its request, a key may still be missing from the list, so the search is repeated if `waitMs` allows it. */
+/** Soon after its request, a key may still be missing from the list, so the search is repeated once if `waitMs` allows it. */
 export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await searchCriteria(bench, entry, rows);

@@ -25,7 +25,7 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
   readonly isOptional?: (entry: Entry) => boolean;
   /** True if the entry is recovered again, with a new account from `benchFor`. */
   readonly mayTryAgain?: (ended: Recovered) => boolean;
-  /** How many independent entries are recovered in parallel; 1 if integ may ask questions. */
+  /** How many independent entries are recovered in parallel. The default is 1. */
   readonly atOnce?: number;
   readonly watch?: (id: string, event: "begin" | Recovered) => void;
 }
@@ -33,7 +33,6 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
 export interface Recovered {
   readonly entry: Entry;
   readonly failure?: Failure;
-  /** True if the account of an optional entry cannot be used. */
   readonly isSkipped?: boolean;
 }
 
@@ -58,8 +57,8 @@ export async function recover(
 }
 
 /**
- * Groups entries that may be recovered in parallel: creations of clients that are not part of larger work, and whose secrets
- * go only to stdout or files. Any other entry is alone.
+ * Groups entries that may be recovered in parallel: client creations that are not part of larger work and whose secrets go
+ * only to stdout or files. Any other entry is alone.
  */
 function stagesOf(entries: readonly Entry[]): number[][] {
   const stages: number[][] = [];

@@ -62,7 +62,7 @@ export async function finishRevocation(bench: Workbench, lease: EntryLease): Pro
   } catch (failure) {
     if (!(failure instanceof Failure)) throw failure;
     const { state, detail } = lease.entry;
-    // A refusal can be the effect of an earlier attempt that arrived, so it does not settle the entry.
+    // After an attempt that may have arrived, a refusal can be its effect and does not settle the entry.
     const isUnknown = wasUnknown || state === "unknown" || failure.kind === "outcome_unknown";
     const stateBefore = isUnknown ? "unknown" : detail.put_off_until !== undefined ? "open" : undefined;
     throw await recordFailure(bench, lease, { stateBefore, failure });

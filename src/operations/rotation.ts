@@ -40,7 +40,7 @@ import {
   type Workbench,
 } from "./workbench.ts";
 
-/** The longest overlap in ms that a command waits for; `journal recover` finishes longer ones. */
+/** The longest overlap in ms that a command waits for; a later run finishes longer ones. */
 const longestWaitMs = 15 * 60_000;
 
 export function isShortOverlap(overlapMs: number): boolean {
@@ -74,7 +74,7 @@ export interface RotationResult {
   readonly oldId: string;
   readonly newId: string;
   readonly oldRevoked: boolean;
-  /** When the old credential will be revoked, if the overlap outlasts this command. */
+  /** The end of the overlap (ISO 8601 UTC), if it outlasts this command. */
   readonly dueAt?: string;
   readonly entry: string;
   /** Includes the secret; undefined if an earlier process delivered it. */
@@ -244,7 +244,7 @@ async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string 
   const look = (): Promise<Successor> =>
     successorOf(renewed, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
-    // If a destination lost the secret, integ advises to revoke the old credential by hand: the rotation then ends.
+    // If a destination lost the secret, integ advises a person to revoke the old credential. The rotation ends once it is revoked.
     if (!lease.entry.detail.gone?.length || (await creation.statusOf(renewed.bench, oldId)) !== "revoked") throw error;
   });
   return undefined;
@@ -369,7 +369,7 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
     known && (await creation.prove(bench, lease.entry, child, known).catch(onFailure((failure) => failure)));
   if (isProven && !(tried instanceof Failure)) return;
   if (tried === true) return mark("token exchange");
-  // Without a response, the proof can be repeated: the rotation stays unfinished.
+  // Only a refusal is final. After any other failure, the proof can be repeated.
   if (tried instanceof Failure && tried.kind !== "auth") {
     const kind = isInterruption(tried) ? tried.kind : "pending";
     const meaning = `The old ${noun} was not revoked; the new one's secret was delivered.`;
@@ -448,10 +448,10 @@ async function lostPlaces(
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place, { isActive, destination: options.destination });
-    // This run cannot check the destination, and an earlier check found that it had lost the secret.
+    // If this run cannot check the destination, an earlier run's finding that it lost the secret still counts.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "missing" : seen].push(name);
   }
-  // A place that was looked at before this request may have changed during it.
+  // The status request took time, so a place that was checked before may have changed.
   if (known.size > size) return lostPlaces(rotation, child, isFresh, known);
   const { missing } = names;
   if (missing.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: missing } });

@@ -257,7 +257,7 @@ export function undelivered(
   });
 }
 
-/** Names no destination, because a typed one consents to replace whatever a person may have stored there. */
+/** Names no destination: a typed `--secret-profile` consents to replace any credential that the profile has now. */
 function claimStep({ id, destination }: Entry, because: unknown): NextStep {
   const commands = missingPlaces(destination).filter(({ kind }) => kind === "command");
   if (commands.length === 0) {
@@ -470,7 +470,7 @@ export async function undeliveredIfKept({ bench, lease }: SecretDelivery, failur
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 
-/** Keeps a copy if only some destinations have the secret. @returns true if all have it, or if it was claimed */
+/** If only some destinations have the secret, keeps a copy read from one of them. @returns true if all have it or it was claimed */
 export async function findSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
   if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
   await keepDelivered(bench, lease);

@@ -194,7 +194,7 @@ export async function waitUntilDue(bench: Workbench, entry: Entry): Promise<void
   const now = clock.now() + (account.service.clockOffset() ?? entry.clock_offset_ms ?? 0);
   const leftMs = Date.parse(until) - now;
   if (leftMs <= 0) return;
-  // The recovery of the parent resumes all its steps. The suggested `--retry-for` covers the wait.
+  // The recovery of the parent includes this entry. The suggested `--retry-for` covers the wait.
   const minutes = [flags.retryFor, `${Math.ceil(leftMs / 60_000) + 2}m`];
   const step = recoveryStep(entry.parent ?? entry.id, leftMs > longestWaitMs ? [] : minutes);
   const hint: Advice | undefined = leftMs > longestWaitMs ? `Wait until ${until}, then run the command.` : undefined;

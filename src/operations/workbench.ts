@@ -14,7 +14,6 @@ import type { SecretKeeping } from "../secrets/kept.ts";
 export interface Account {
   readonly profile: string;
   readonly profileId: string;
-  /** The acting client's id, if the profile has client credentials. */
   readonly principal?: string | undefined;
   readonly region: string;
   readonly baseUrl: string;
@@ -37,7 +36,7 @@ export interface Account {
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
-  /** Shows a rotation's receipt before its overlap. @param dueAt the end of the overlap, if there is one */
+  /** Shows a rotation's receipt before the old credential is revoked. @param dueAt the end of the overlap, if there is one */
   showReceipt?(receipt: string, dueAt?: string): Promise<void>;
   waiting(label: string, ms: number): () => void;
   busy(label: string): () => void;
@@ -48,9 +47,9 @@ export interface Clock extends ReadClock {
   /** Milliseconds since 1970. The clock may be set at any moment. */
   now(): number;
   random(): number;
-  /** Aborted by the first Ctrl-C or SIGTERM, after which no new work starts. Its reason is the `Failure` to report. */
+  /** Aborted by the first Ctrl-C, SIGTERM or SIGHUP, after which no new work starts. Its reason is the `Failure` to report. */
   readonly interruption: AbortSignal;
-  /** Runs work whose response must not be lost: one Ctrl-C leaves it a few more seconds, a second one none. */
+  /** Runs work whose response must not be lost: the first signal leaves the work a few more seconds, a second signal none. */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -201,7 +200,7 @@ export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   return { nextCommand: first, hint: words, recovers: entry };
 }
 
-/** True if the failure repeats until a person acts: a refusal, an untrusted entry, or a missing credential. */
+/** True if the failure repeats until a person acts: some refusals, an untrusted entry, or a missing credential. */
 export function isPermanentFailure({ kind, details: { problem, unsent, nextCommand } }: Failure): boolean {
   const isUntrusted = typeof nextCommand === "string" && nextCommand.startsWith("integ journal trust ");
   if (kind === "auth" && (unsent === true || isUntrusted)) return true;

@@ -105,7 +105,7 @@ async function checkShell({ command, check }: CommandTarget, tools: CommandTools
   if (check) await checkTools(flags.secretCheckCommand, check.command, tools);
 }
 
-/** A command with one of these variables has another destination for each client or key. */
+/** A command with one of these variables counts as writing to another place for each client or key. */
 const hasOwnPlace = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|ENTRY)\b/;
 
 /** If the check fails or prints nothing, the content counts as absent. */

@@ -56,7 +56,7 @@ function blank(fd: number): void {
   fsyncSync(fd);
 }
 
-/** True if `fillReserve` truncated the file, which it does after syncing the content. */
+/** True if the file was truncated, which `fillReserve` does only after it has synced the content. */
 export function isCut(fd: number): boolean {
   return fstatSync(fd).size !== reserveBytes;
 }
@@ -83,7 +83,7 @@ function zerosFrom(bytes: Buffer): number {
 }
 
 /**
- * Creates the reserve, or reuses one of the same work.
+ * Creates the reserve, or reuses the reserve of the same work.
  * @param check throws if the existing file must not be overwritten
  * @returns an open descriptor, synced with its folder entry
  */
@@ -127,7 +127,7 @@ export function wipe(fd: number): void {
 }
 
 /**
- * Gives a reserved file its final name. If no file was found there, fails if one has appeared meanwhile.
+ * Gives a reserved file its final name. If `found` is absent, fails if a file has appeared at that name.
  * @returns why the reserved name was not removed, which does not fail the delivery; `removeReserve` removes it later
  */
 export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {

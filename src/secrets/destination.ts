@@ -44,7 +44,7 @@ export type DestinationOption =
   | ({
       readonly kind: "profile";
       readonly name: string;
-      /** Id in the journal: another profile of this name is refused. */
+      /** The recorded profile's id: another profile of the same name is refused. */
       readonly profileId?: string;
       /** The acting profile, whose credential the user agreed to replace. */
       readonly own?: true | undefined;
@@ -74,7 +74,7 @@ export interface SecretOptions {
   readonly to: readonly DestinationOption[];
   /** The destinations of an existing entry. `to` replaces only those that lack the secret. */
   readonly remembered?: RecordOf<"several"> | undefined;
-  /** Set if neither a file nor a command has the format; `destinationFor` then refuses it. */
+  /** A format that no file or command of `to` uses: `destinationFor` refuses it. */
   readonly as?: SecretFormat | undefined;
   readonly force?: boolean | undefined;
   /** An existing file may be integ's own earlier delivery, which is checked later. */
@@ -100,7 +100,7 @@ interface DestinationDescription {
   readonly proof: string;
   /** The option that selects the destination again; absent for stdout and commands. */
   readonly option?: DestinationOption;
-  /** True for places that a later process on the same machine can check. */
+  /** True for files and profiles, which a later process on the same machine can check without a request. */
   readonly leavesTrace: boolean;
 }
 
@@ -263,7 +263,7 @@ function isCommandOf({ mark }: RecordOf<"command">, command: string): boolean {
   return formats.some((as) => commandMark({ command, as }) === mark);
 }
 
-/** Ignores a final newline, which users and editors add. */
+/** Users and editors add a final newline. */
 export function withoutLastNewline(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
 }
@@ -322,11 +322,9 @@ export interface RememberedDestination {
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
   /** @returns the delivered secret; undefined if the content has changed or cannot be read back */
   reread(): Promise<string | undefined>;
-  /** True if the environment now leads to another server than the one that has the secret. */
+  /** True if the environment now selects another server than the server that has the secret. */
   isOfOtherServer?(): Promise<boolean>;
 }
-
-// The stores of `--secret-to`. registry.ts opens them.
 
 export const storeKinds = {
   vault: {

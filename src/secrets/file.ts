@@ -50,7 +50,6 @@ import { isComplete, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
 export interface FileTarget extends ContentConsent, Pick<RecordOf<"file">, "path" | "as"> {
-  /** True if an existing file may be integ's own delivery, which is checked once the entry is known. */
   readonly mayBeOwn?: boolean | undefined;
 }
 
@@ -285,7 +284,7 @@ function completeName(remembered: Remembered): boolean {
   const { path, reserved } = remembered.record;
   if (!hasDelivered(path, remembered)) return false;
   try {
-    // The process may have crashed before this sync.
+    // The process that named the file may have crashed before it synced the folder.
     syncFolder(dirname(path));
     if (reserved !== undefined && hasDelivered(reserved, remembered)) unlinkSync(reserved);
   } catch (error) {

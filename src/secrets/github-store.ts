@@ -156,7 +156,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Each write must name who may use the secret, so an existing secret's access is read first. */
+  /** A write must name who may use the secret: to keep an existing secret's access, integ reads it first. */
   async #access(client: StoreClient, { visibility, repository_ids: ids }: StoreFacts): Promise<object> {
     if (visibility === "selected") return { visibility, selected_repository_ids: (ids ?? "").split(",").map(Number) };
     if (visibility !== undefined) return { visibility };

@@ -25,7 +25,7 @@ export const secretSchema = () =>
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** After a power cut, a file may still have the length of its reserve: it then counts if its JSON is complete. */
+/** After a power cut, a file may still have the length of its reserve: complete JSON then shows that it has a secret. */
 function holdsSecret(fd: number): boolean {
   const text = contentOf(fd);
   return text !== "" && (isCut(fd) || tryParseJson(text) !== undefined);
@@ -174,7 +174,7 @@ export class Undelivered {
 }
 
 export interface AllowedDestinations {
-  /** The variable or profile that has the list, as the start of a sentence. */
+  /** The variable or profile that has the list, for messages. */
   readonly from: string;
   readonly list: readonly string[];
 }

@@ -63,8 +63,8 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   }
 
   /**
-   * The resource version guards against later changes. A missing Secret is first created empty, because `apply` would overwrite one
-   * that appears meanwhile.
+   * The resource version guards against later changes. A missing Secret is first created empty, because `apply` would overwrite
+   * a Secret that appears meanwhile.
    */
   async write(text: string, _facts: StoreFacts, over: Found): Promise<boolean> {
     let { version } = over;
@@ -111,7 +111,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return run.status === 0 ? undefined : this.#refusal(stderr, "be written");
   }
 
-  /** @param words only letters, digits and `-_.=`. @param path the last word, which is quoted here */
+  /** @param words need no quotes in a shell. @param path the last word, which is quoted here */
   async #kubectl(
     words: string,
     path: string,

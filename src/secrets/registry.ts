@@ -1,4 +1,4 @@
-// Opens destinations from options or records. Each kind is loaded on demand, before a request is sent.
+// Opens destinations from options or records, and loads each kind on demand.
 import { Failure, invalidValue } from "../errors.ts";
 import type { ProfileStores } from "../profiles/configure.ts";
 import type { SecretDigests } from "../journal/keys.ts";

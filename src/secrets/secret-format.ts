@@ -107,13 +107,13 @@ function jsonLine({ kind, id, clientId, secret }: OneTimeSecret): string {
   return `${JSON.stringify(fields)}\n`;
 }
 
-/** Adds the entry's ids, and makes a new receipt if the kept one lacks the secret at its top level. */
 export function originOf({ id, profile, region, request_text, operation }: Entry): SecretOrigin {
   if (operation !== "oauth_client.create") return { entry: id, profile, region };
   const request = JSON.parse(request_text) as { service_account_id: string };
   return { entry: id, profile, region, serviceAccount: request.service_account_id };
 }
 
+/** Adds the entry's ids, and makes a new receipt if the kept receipt lacks the secret at its top level. */
 export function withEntryIds(kept: OneTimeSecret, entry: Pick<Entry, "resource_id" | "detail">): OneTimeSecret {
   const id = entry.resource_id ?? kept.id;
   const clientId = entry.detail.client_id ?? kept.clientId;

@@ -154,8 +154,8 @@ function partOf(destination: SingleDestinationPlace): Part {
 }
 
 /**
- * A typed destination replaces an equal one that lacks the secret. A typed command replaces any command that lacks it,
- * because commands are not stored. Without a match, the typed destinations replace all that lack the secret.
+ * Only recorded destinations that lack the secret are replaced. A typed destination replaces an equal one; a typed command
+ * replaces any command, because commands are not stored. Without a match, the typed destinations replace all of them.
  * @param restore opens a missing destination that was not typed
  */
 export async function rememberedSeveral(

@@ -130,8 +130,8 @@ function isWriteOnly(fd: number): boolean {
 }
 
 /**
- * Uses the shell's `read -t 0`, because Linux accepts empty writes to a pipe without readers and Node has no `poll`. Without a
- * shell, the loss is detected when the secret is printed, and the secret is kept.
+ * Uses bash's `read -t 0`, because Linux accepts empty writes to a pipe without readers and Node has no `poll`. Without bash,
+ * the loss is detected when the secret is printed, and the secret is kept.
  */
 async function hasNoReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);

@@ -31,13 +31,13 @@ export interface Store {
   /** The normalized address without `<scheme>:`; equal for the same place. */
   readonly address: string;
   /**
-   * Reads the address and the environment, without a request.
+   * Reads the store's settings, without a request.
    * @returns facts that identify the place, such as the server; a later process with other facts is refused
    * @throws Failure `usage` or `auth` for missing settings
    */
   check(): Promise<StoreFacts>;
   /**
-   * Checks that a write would succeed.
+   * Checks, as far as the store allows, that a write would succeed.
    * @param isShared true if the secret also goes to another field of the place
    * @returns more facts, such as the engine's mount
    * @throws Failure `usage`, `auth` or `unreachable`
@@ -102,7 +102,6 @@ class StoreDestination implements SingleDestinationPlace {
     this.record = { kind: "store", to: `${scheme}:${store.address}`, facts, consent };
   }
 
-  /** Keychains are the only stores of a single machine. */
   get #isLocal(): boolean {
     return this.#target.scheme === "keychain";
   }
@@ -123,7 +122,7 @@ class StoreDestination implements SingleDestinationPlace {
       const found = await store.look(this.record.facts);
       this.record = { ...this.record, consent: contentId(found, this.#context.digests) };
     } catch (error) {
-      // `prepare` will report the same failure.
+      // If the cause lasts, `prepare` reports it.
       if (!(error instanceof Failure)) throw error;
     }
   }
@@ -239,7 +238,7 @@ export function rememberedStore(
     return hasContentId(found, record.proof, digests) ? found : undefined;
   };
   return {
-    // Without the store's settings, it is not known to be on another server.
+    // If the store's settings are missing, the servers cannot be compared.
     isOfOtherServer: () =>
       open()
         .then(async ({ store }) => otherFact(record.facts, await store.check()) !== undefined)

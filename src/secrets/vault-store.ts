@@ -19,7 +19,7 @@ interface Address {
   readonly field: string;
 }
 
-/** The newest version; `fields` is undefined if it was deleted or does not exist. */
+/** The newest version. `fields` is undefined if that version was deleted, or if no version exists. */
 interface Current {
   /** 0 if the secret was never written. */
   readonly version: number;
@@ -48,7 +48,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const capabilities = await this.#capabilities(client, at);
     this.#assertCapable("read", capabilities, at);
     const current = await this.#current(client, at);
-    // A patch sends only this field; without it, the write repeats the other fields.
+    // A patch sends only this field. A token that may not patch must write the other fields again.
     const patches = capabilities.includes("patch");
     if (current.fields !== undefined && patches) this.#assertCapable("patch", capabilities, at);
     else this.#assertCapable(current.version === 0 ? "create" : "update", capabilities, at);

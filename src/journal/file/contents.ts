@@ -25,7 +25,7 @@ export class Contents {
   header: HeaderFacts | undefined;
   /** Excludes bytes after the last valid record, which may be an append in progress. */
   readonly damage: Damage[] = [];
-  /** Line numbers of records whose predecessor was edited, removed or moved. */
+  /** Line numbers of records that do not continue the previous line: a record was edited, removed, repeated or moved. */
   readonly breaks: number[] = [];
   lastSum = "";
   newest = "";
@@ -92,7 +92,7 @@ export class Contents {
   }
 }
 
-/** The journal with its archive, if requested. For an entry in both, the journal's copy counts. */
+/** The journal, alone or with its archive. For an entry in both, the journal's copy counts. */
 export class JournalView {
   readonly #parts: readonly Contents[];
 

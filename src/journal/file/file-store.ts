@@ -1,4 +1,4 @@
-// Stores the journal and an archive of finished entries in files. One lock protects the files; each entry has its own.
+// Stores the journal and an archive of finished entries in files. The files have one lock, and so has each entry.
 import { dirname } from "node:path";
 import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
@@ -52,7 +52,7 @@ export class FileStore implements Store {
     this.#locks = new JournalLocks(path, means);
   }
 
-  /** Reads the journal first: an entry that is archived between the two reads is then found in both. */
+  /** Reads the journal before the archive: an entry that is archived between the two reads is then found twice, not missed. */
   #view(needsArchive: (journal: Contents) => boolean = () => true): JournalView {
     const journal = this.#journal.read().contents;
     return needsArchive(journal) ? new JournalView(journal, this.#archive.read().contents) : new JournalView(journal);
@@ -108,7 +108,6 @@ export class FileStore implements Store {
     return contents;
   }
 
-  /** @param meaning what the failure says if the lock does not become free in time */
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
       const waitMs = Math.min(this.#waitMs, atMostMs);
@@ -171,7 +170,7 @@ export class FileStore implements Store {
     const lock = this.#locks.tryLock(id);
     if (lock instanceof Busy) return lock;
     try {
-      // The last holder may have changed the entry.
+      // Read again under the lock: its last holder may have changed the entry.
       const journal = this.#readUnmoved();
       const isHere = journal.has(id);
       const view = this.#view(() => !isHere);

@@ -19,7 +19,6 @@ export interface Reading {
   /** An incomplete append: cut short by a crash, or still being written if the caller does not have the lock. */
   readonly torn: Damage | undefined;
   readonly size: number;
-  /** True if the file exists and is empty. */
   readonly isEmptied: boolean;
   /** True if no record is damaged, edited, removed or moved. Allows an incomplete append at the end. */
   readonly isSound: boolean;

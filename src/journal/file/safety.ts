@@ -37,7 +37,7 @@ function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-/** Creates and syncs a missing folder (0700). @throws Failure `usage` if other users may rename its files */
+/** Creates a missing folder (0700). @throws Failure `usage` if other users may rename its files */
 export function prepareFolder(folder: string): void {
   const stats = fs.statSync(folder, { throwIfNoEntry: false });
   if (stats === undefined) makeFolders(folder);
@@ -174,7 +174,6 @@ export class DiskHealth {
     }
   }
 
-  /** Syncs the file's folder once for each file at this path. */
   syncName(path: string, fd: number): void {
     const { dev, ino } = fs.fstatSync(fd, { bigint: true });
     if (this.#synced.has(`${dev}:${ino}`)) return;

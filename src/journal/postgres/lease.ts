@@ -21,7 +21,6 @@ export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS si
 export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
   held_since = NULL, lease_until = NULL`;
 
-/** @param place the placeholder of the milliseconds, such as `$3` */
 export const fromNow = (place: string): string => `clock_timestamp() + ${place}::float8 * interval '1 ms'`;
 
 let own: ProcessIdentity | undefined;
@@ -70,7 +69,7 @@ export interface LeaseRow extends Pick<Hold, "entry" | "content"> {
 /** Two clocks: one may stop while the machine sleeps, the other may be set. The larger elapsed time counts. */
 export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
-/** Inserts the record of the CTE `entry`. @param first the number of the first placeholder */
+/** Inserts a record for the row of the CTE `entry`. @param first the number of the first placeholder */
 export const withRecord = ({ records }: Tables, first: number): string =>
   `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
 

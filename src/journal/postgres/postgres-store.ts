@@ -30,7 +30,6 @@ import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } f
 import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
 
-/** Page lengths for reading many entries, without and with their records. */
 const pageLength = 1000;
 const recordsAtOnce = 500;
 

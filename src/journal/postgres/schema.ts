@@ -37,7 +37,7 @@ export function tablesIn(schema: string) {
 
 export type Tables = ReturnType<typeof tablesIn>;
 
-/** `entries` has each entry's current row with its lease; `records` has all its records. */
+/** `entries` has one row per entry, with the newest record and the lease; `records` has every record. */
 function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   return [
     `CREATE TABLE ${meta} (key text PRIMARY KEY, value text NOT NULL)`,
@@ -93,7 +93,7 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
     return { version: schemaVersion, isNew: false };
   }
   const [found] = await query("SELECT to_regnamespace($1) IS NOT NULL AS is_there", [quoted(schema)]);
-  // A role without CREATE on the database may use an existing schema.
+  // `CREATE SCHEMA IF NOT EXISTS` would need CREATE on the database even for an existing schema.
   if (found?.is_there !== true) await query(`CREATE SCHEMA ${quoted(schema)}`);
   for (const statement of statementsOf(tables)) await query(statement);
   return { version: schemaVersion, isNew: true };

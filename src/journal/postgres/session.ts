@@ -1,5 +1,5 @@
-// Runs statements one at a time on the server of a team's journal. After a lost connection, reconnects and reads the outcome
-// of the interrupted statement before repeating it.
+// Runs statements one at a time on the server of a team's journal. After a lost connection, reconnects and repeats a statement
+// that is safe to repeat or had no effect.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import { inTurn } from "../store.ts";
@@ -142,7 +142,7 @@ export class Session {
   }
 }
 
-/** Explains PgBouncer's error with pool_mode = statement; no server answers BEGIN with this code. */
+/** Explains PgBouncer's error with pool_mode = statement. */
 function nameStatementMode(error: unknown): never {
   if (serverErrorOf(error)?.code !== "08P01") throw error;
   throw new Failure(

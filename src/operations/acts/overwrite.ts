@@ -1,5 +1,5 @@
 // The act `overwrite`: writes a secret to its destination. What it may replace depends on the content found there immediately
-// before the write, not on a recorded path or name.
+// before the write, if that can be read.
 import { Failure, onFailure } from "../../errors.ts";
 import {
   clockSkewMs,
@@ -184,7 +184,7 @@ async function assertAllowed(bench: Overwriting, lease: EntryLease, places: read
         meaning: "Nothing was sent.",
         hint: "Name another destination, or ask the owner of that list to add this destination.",
       });
-    // The place was opened on this machine, but the entry may record it for another one.
+    // The place was opened on this machine, but the entry may record it for another machine.
     const asked = placesOf(lease.entry.destination);
     const named = [place, ...asked.filter((one) => isSamePlace(one, place))];
     if (isLocal(place) && !named.every((one) => isOfMachine(one, bench))) throw ofAnotherMachine(lease.entry.id, place);
@@ -216,7 +216,7 @@ export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, i
   if (forged !== undefined) throw untrusted(forged);
 }
 
-/** A place without a machine id counts as this machine's: the state folder had no id when it was recorded. */
+/** A place without a machine id counts as this machine's: the state folder had no id when the place was recorded. */
 function isOfMachine(place: SingleRecord, { secrets }: Pick<Overwriting, "secrets">): boolean {
   const id = "machine" in place ? place.machine : undefined;
   return id === undefined || id === secrets.machine.find();
@@ -311,7 +311,10 @@ async function isReplaceable(
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
-/** True if the same command got another secret that may still work. It may store secrets by its variables. */
+/**
+ * True if the same command got another secret that may still work. Only secrets with equal variables count, because the command
+ * may choose the place by its variables.
+ */
 async function isTaken(
   journal: Journal,
   { entry, item, at }: { readonly entry: Entry; readonly item: readonly Entry[]; readonly at: SingleRecord },
@@ -329,7 +332,7 @@ async function isTaken(
   return false;
 }
 
-/** True if a trusted entry has revoked the client or key whose secret was delivered there. */
+/** True if a trusted entry has revoked a client or key whose secret was delivered to the place. */
 async function isRevoked(journal: Journal, isDelivered: (entry: Entry) => boolean): Promise<boolean> {
   const all = await journal.select({ all: true, archived: true });
   for (const one of all.filter(isDelivered))
@@ -337,7 +340,6 @@ async function isRevoked(journal: Journal, isDelivered: (entry: Entry) => boolea
   return false;
 }
 
-/** True if a trusted entry of `all` revoked the client or key. */
 async function isRevokedBy(journal: Journal, all: readonly Entry[], { resource_id }: Entry): Promise<boolean> {
   return isAnyTrusted(
     journal,
@@ -363,7 +365,7 @@ function mayBeOwnWrite(place: SingleRecord, found: Found, { updated_at }: Entry)
 /** GitHub's version of a secret is the time of its last change. */
 const isLongAfter = (version: string, time: string): boolean => Date.parse(version) > Date.parse(time) + clockSkewMs;
 
-/** @returns the entry, those of its policy item, and all that share a parent, a replacement, a client or a key with one of them */
+/** @returns the entry with all of its account that are linked to it: by policy item, parent, replacement, client or key */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);
   const visited = new Set<string>();

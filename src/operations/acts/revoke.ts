@@ -24,7 +24,7 @@ export interface Successor {
   readonly proof: Proof | undefined;
   /** Destinations that have not received the new secret. */
   readonly missing: readonly string[];
-  /** Destinations that received the new secret and no longer have it. */
+  /** Destinations that received the new secret, but lack it now or have one that no longer works. */
   readonly lostFrom: readonly string[];
 }
 
@@ -47,7 +47,6 @@ export interface Revocation<C extends keyof RevocationAnswers, R> extends Revoca
   readonly read: (answer: Attempt<RevocationAnswers[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
 }
 
-/** Repeats the request within `retryForMs`, and checks the grounds before each attempt. */
 export async function revoke<C extends keyof RevocationAnswers, R>(
   bench: Workbench,
   { change, id, service = bench.account.service, read, grounds, lease }: Revocation<C, R>,
@@ -56,7 +55,7 @@ export async function revoke<C extends keyof RevocationAnswers, R>(
   await waitUntilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
     assertMayContinue(bench);
-    // A token request between the look and the revocation would leave time for a change that no one sees.
+    // The token is fetched first: between the look and the revocation, the successor could change unseen.
     const unsent = await service.authorize(change === "revoke client" ? "v1" : "legacy");
     await assertGrounds(grounds, lease.entry).catch((error: unknown) => {
       if (!(error instanceof Failure) || earlier.every(isWithoutEffect)) throw error;

@@ -28,12 +28,12 @@ const requests: {
   "revoke key": ({ accessKeys }, _entry, id) => accessKeys.revoke(id),
 };
 
-/** Only these leases record a clock offset, because the offset must belong to the clock of the entry's `created_at`. */
+/** Leases of entries whose first request this process sends. Only they record a clock offset, because it applies to `created_at`. */
 const startedLeases = new WeakSet<EntryLease>();
 
 const maxRequestIds = 100;
 
-/** One Ctrl-C leaves the response a few more seconds. The entry's next record includes the response's request id. */
+/** The entry's next record includes the response's request id. */
 export async function send<K extends keyof Answers>(
   bench: Workbench,
   lease: EntryLease,
