@@ -9,19 +9,19 @@ const root = resolve(import.meta.dirname, "..");
 const source = join(root, "src");
 
 interface FolderRules {
-  /** Folders and files that the folder may import at run time. */
+  /** What the folder may import at run time: whole folders, and files of src/ itself. */
   readonly folders: readonly string[];
   readonly types?: readonly string[];
-  /** Files that the folder may import at run time, besides `folders`. */
+  /** Single files of other folders that the folder may import at run time. */
   readonly rules?: readonly string[];
   readonly packages: readonly string[];
-  /** Restricts a folder or package to these files or subfolders. */
+  /** The keys are entries of `folders` or `packages`: only these files and subfolders may import them. */
   readonly only?: Readonly<Record<string, readonly string[]>>;
 }
 
 const allFolders = "disk commands operations api journal secrets profiles output completion policy sandbox".split(" ");
 
-/** Files without I/O and without heavy dependencies. */
+/** Files without I/O and without heavy dependencies, which several folders may import. */
 const pureRules = [
   "disk/disk-health.ts",
   "disk/error-words.ts",
@@ -126,14 +126,13 @@ const table: Readonly<Record<string, FolderRules>> = {
   sandbox: { folders: ["disk"], packages: ["zod", "zod-openapi"] },
 };
 
-/** Only these commands may import the sandbox and completion. */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   "commands/sandbox": ["sandbox"],
   "commands/completion": ["completion"],
   "commands/commands": ["completion"],
 };
 
-/** Options of other programs, and options that every program has. */
+/** Options that these files may spell: those of other programs, and those that every program has. */
 const foreignFlags: Readonly<Record<string, readonly string[]>> = {
   "completion/tree.ts": ["--help", "--version"],
   "secrets/github-store.ts": ["--hostname"],
@@ -192,7 +191,6 @@ function onlySome(
   return `${from} imports ${name}, which only ${only.join(", ")} may`;
 }
 
-/** Commands share code through other files, and never import each other. */
 function commandViolation({ from, to }: Import): string | undefined {
   if (folderOf(from) !== "commands") return undefined;
   const isCommand = (file: string): boolean => /export const command\b/.test(readFileSync(join(source, file), "utf8"));
@@ -310,7 +308,8 @@ describe("the source tree", () => {
     const gate =
       /await service\.authorize\(.*\n *await assertGrounds\(grounds, [\s\S]*?\}\);\n *await recordBefore\(.*\n *const answer = unsent \?\? \(await send</;
     expect(readFileSync(join(source, "operations/acts/revoke.ts"), "utf8")).toMatch(gate);
-    // Waits and time limits use the monotonic clock. These files read a date in a response, or both clocks.
+    // Waits and time limits use the monotonic clock. These files need the wall clock too: for the date of a response, or
+    // for a lease.
     const dated = ["journal/postgres/lease.ts", "secrets/github-store.ts", "secrets/store-http.ts"];
     const outside = calling(/\bDate\.now\(/).filter((name) => !/^(edge|sandbox)\//.test(name));
     expect(outside.toSorted()).toEqual(dated);
@@ -345,7 +344,7 @@ function list(names: readonly string[]): string {
 }
 
 function stripped(file: string): string {
-  // Omits template literals: one may be a program that another process runs, such as the keychain's probe.
+  // A template literal may be a program that another process runs, such as the keychain's probe.
   return readFileSync(file, "utf8")
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
     .replace(/`[^`]*`/g, "``");

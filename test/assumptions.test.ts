@@ -7,7 +7,7 @@ const source = join(import.meta.dirname, "../src");
 
 type Side = "client" | "sandbox";
 
-/** Each point that the API document marks «not shown», and the side that had to decide it. */
+/** Each point that the API document marks «not shown», and the sides that had to decide it. */
 const notShown: readonly (readonly [section: string, what: string, ...decidedBy: Side[]])[] = [
   ["1", "domain meaning of entities and cohorts"],
   ["2.2", "other entity fields and values, required and nullable flags", "client", "sandbox"],
@@ -66,7 +66,7 @@ it("each @assumed mark names a section that leaves the point open", () => {
   expect(wrong.map(({ place, text }) => `${place}: ${text}`)).toEqual([]);
 });
 
-/** Assumptions that are easily left unmarked. A mark of the section must contain these words. */
+/** Assumptions that are easily left unmarked. A mark of the section must match the pattern. */
 const easilyUnmarked: readonly (readonly [side: Side, section: string, what: RegExp])[] = [
   ["sandbox", "5.2", /how a token is used/],
   ["sandbox", "4.2", /another principal|principal or version/],

@@ -1,4 +1,3 @@
-// Anyone can run the steps that GitHub runs. The steps have least privilege and name no registry.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

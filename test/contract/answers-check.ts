@@ -41,7 +41,7 @@ export class AnswersCheck {
     );
   }
 
-  /** @returns a text such as `12 answers of 3 kinds checked, 0 wrong`; a kind is an operation with a status */
+  /** @returns a sentence for the run's summary; a kind is an operation with a status */
   figure(): string {
     const kinds = this.#check.responseKinds.size;
     const excluded = `${this.#excluded} broken on purpose (${breakingFaults.join(", ")})`;

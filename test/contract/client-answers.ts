@@ -34,7 +34,6 @@ const samples: Readonly<Record<string, Json>> = {
   "<seconds>": "7",
 };
 
-/** A value for each `{{name}}` in a case. */
 export function namesIn(one: ContractCase): Names {
   const names: Record<string, string> = { n: "1" };
   for (const [, name] of JSON.stringify(one).matchAll(/\{\{([^}:]+)\}\}/g))
@@ -99,7 +98,6 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Answers every request with `next`, and records the requests. `"lost"` closes the connection. */
 export class AnsweringServer {
   next: Served | "lost" = "lost";
   readonly received: ReceivedRequest[] = [];

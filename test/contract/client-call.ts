@@ -128,7 +128,7 @@ function legacyCall(request: FilledRequest): Call | undefined {
   return undefined;
 }
 
-/** Sends a request of the contracts as `integ api` does. @returns the call, or the reason why the client cannot send it */
+/** @returns the call with which `integ api` sends the request, or the reason why the client cannot send it */
 export function rawCall({ method, whole, text, key, headers, path }: FilledRequest): Call | string {
   if (!/^\/(v1|v1-reference|api\/v1)\//.test(path)) return "not a path of the API: the client sends no other request";
   if (path.includes("%")) return "a broken escape: the client builds its paths itself";

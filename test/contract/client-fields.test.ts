@@ -1,4 +1,3 @@
-// Checks each field of the client's schemas: documented fields are required and typed, and other fields are allowed.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { RawPage } from "../../src/api/entities-and-cohorts.ts";

@@ -1,4 +1,3 @@
-// Opens a client of the answering server: a real transport, credentials for both contracts, and the token endpoint.
 import { connect, type Service } from "../../src/api/connect.ts";
 import type { LegacyCredential } from "../../src/api/auth/credential.ts";
 import { createTransport } from "../../src/api/http/transport.ts";

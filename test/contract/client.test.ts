@@ -13,7 +13,6 @@ import { type OpenClient, openClient } from "./client-service.ts";
 import { fillRequest, type FilledRequest, type Call, callOf, rawCall } from "./client-call.ts";
 
 const server = new AnsweringServer();
-/** `service` has a legacy token; `exchanging` exchanges an access key's secret for a token. */
 let service: OpenClient;
 let exchanging: OpenClient;
 
@@ -80,7 +79,7 @@ async function readStep(one: ContractCase, step: RequestStep, index: number): Pr
 
 function expectArrived(request: FilledRequest, { operation }: Call, place: string): void {
   const [arrived, ...more] = server.received;
-  // The client repeats a refused request for a specification, with credentials.
+  // If a request for a specification is refused, the client repeats it with credentials.
   if (operation !== "specification") expect(more, place).toEqual([]);
   expect(arrived!.method, place).toBe(request.method);
   const at = new URL(arrived!.path, "http://host");

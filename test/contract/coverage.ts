@@ -76,7 +76,6 @@ function exists(name: string, cases: readonly ContractCase[]): boolean {
 
 const bare = (text: string): string => text.replaceAll("|", "\\|");
 
-/** `requests` counts the requests of the case, `unread` those that the client does not send. */
 interface Covered extends ContractCase {
   readonly file: string;
   readonly requests: number;

@@ -1,4 +1,3 @@
-// Compares the documents about the sandbox with the sandbox.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -69,7 +69,6 @@ function validatorOf({ document, ajv, validators }: PreparedDocument, schema: ob
   return validate;
 }
 
-/** The error object of §7, common to all documents. */
 const problem = { $ref: "#/components/schemas/Problem" };
 
 /** The paths of the published documents, which no document describes (§4.5). */

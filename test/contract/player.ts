@@ -45,7 +45,7 @@ function namesOf(description: Description): Names {
 interface Stage {
   readonly names: Names;
   readonly options: PlayOptions;
-  /** Reuses connections. Without an agent, each request opens a new connection. */
+  /** With `false`, each request opens a new connection. */
   readonly agent?: Agent | false;
 }
 
@@ -98,7 +98,6 @@ function complaintsAbout(reply: Played, given: { wanted: Answer; names: Names })
   return complaints;
 }
 
-/** @returns violations: the status, request id and addresses of an error object (§7) must be consistent */
 function problemComplaints(reply: Played, wanted: Json): string[] {
   const body = parsed(reply.text);
   const code = textAt(body, "code");

@@ -1,4 +1,4 @@
-// Starts a sandbox for one case in its own folder, with a clock that the case controls.
+// Starts a sandbox in its own folder, with a clock that the test controls.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

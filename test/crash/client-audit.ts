@@ -27,7 +27,7 @@ export interface Watched {
   readonly isMade?: boolean | undefined;
 }
 
-/** Checks right after the run, before recovery. @returns the delivered secret, if any */
+/** @returns the delivered secret, if any */
 export async function auditAtOnce({
   at,
   account,
@@ -86,7 +86,8 @@ export async function auditExit(
 }
 
 /**
- * Recovers as a user does until all work is finished: claims kept secrets, and replaces a lost secret after exit 9.
+ * Recovers as a user does: claims kept secrets, and replaces a lost secret after exit 9.
+ * @param recoveries how many recoveries may be needed
  * @returns the commands' standard output, and the exit codes of the recoveries
  */
 export async function recoverAll(

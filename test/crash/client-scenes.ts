@@ -195,7 +195,6 @@ export const recover: ClientWork = {
   arrange: (at, account) => lost(at, account, "after"),
 };
 
-/** After a lost request, recovery sends it again and delivers the secret. */
 export const recoverUnsent: ClientWork = {
   name: "journal recover (nothing had arrived)",
   arrange: (at, account) => lost(at, account, "before"),
@@ -233,7 +232,7 @@ export const forget: ClientWork = {
 
 const responseLength = 310;
 
-/** Truncates the next response by its last byte, so that its secret is still readable. */
+/** Cuts the last byte off the next creation's response, whose secret is still readable. */
 async function cutNextAnswer({ service }: Account): Promise<void> {
   await service.fault(`POST /v1/oauth_clients cut=${responseLength - 1} times=1`);
 }

@@ -1,4 +1,3 @@
-// Cuts the connection within a request that creates, proves, rotates or revokes, or within its response.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
 import * as clients from "./client-scenes.ts";
@@ -14,7 +13,7 @@ interface Exchange {
   readonly scene: Scene;
   /** The first bytes of the request whose connection is cut. */
   readonly start: string;
-  /** The number of cuts in a sample, besides the last two of each direction. */
+  /** The number of cuts of each direction in a sample, besides the last two places. */
   readonly sample: number;
 }
 

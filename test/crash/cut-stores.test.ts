@@ -1,4 +1,3 @@
-// Cuts the connection to a store at the same byte of each attempt, in the request or its response.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.ts";
 import { recordFigure } from "../support/figures.mjs";
@@ -18,7 +17,6 @@ shortenWaits();
 
 interface Row {
   readonly store: StoreName;
-  /** The first bytes of the requests to cut. */
   readonly start: string;
   /** True to cut only the last matching request, which reads the secret after the write. */
   readonly isLast?: true;
@@ -52,8 +50,8 @@ const cutRows = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || 
 const named = cutRows.map((row) => [`${row.store}, ${row.isLast ? "the last " : ""}${row.start.trim()}`, row] as const);
 
 /**
- * Cuts after each byte of the response, and at some bytes of a write's request, by close and reset in turn. A sampled
- * run cuts one response and one request.
+ * Cuts after each byte of the response, and at some bytes of a write's request, by close and reset in turn. A sampled run
+ * cuts one response, and for a write one request.
  */
 function cutsIn({ isWrite }: Row, whole: CuttingProxy["passed"]): readonly Cut[] {
   const cut = (of: Cut["of"], after: number): Cut => ({ of, after, how: after % 2 ? "close" : "reset" });

@@ -47,7 +47,7 @@ describe.runIf(isTraced)("a command on a failing disk", () => {
   });
 });
 
-// The program cannot know the outcome of its last request if it can no longer read its own files.
+// The program loads some modules only after it has sent a request.
 describe.runIf(isTraced && !isForeign)("a module that cannot be loaded after the first request loses nothing", () => {
   const loads = (points: readonly Point[]): Point[] =>
     points

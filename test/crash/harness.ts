@@ -126,7 +126,6 @@ export function pointsOfEffect(points: readonly Point[]): Point[] {
 const changing =
   /^(write|writev|pwrite64|fsync|fdatasync|ftruncate|link|linkat|unlink|unlinkat|rename|renameat2?|mkdir|fchmod|connect|sendto|sendmsg|shutdown)$/;
 
-/** The calls that change files, names or connections, and the reads of responses. */
 export function changingPoints(points: readonly Point[]): Point[] {
   return pointsOfEffect(points).filter(
     ({ call, text }) =>
@@ -225,7 +224,7 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
   }
 }
 
-/** How often a run may miss its point. The number of some calls depends on how the network splits data. */
+/** How often a run may miss its point, because the number of some calls depends on how the network splits data. */
 const tries = 12;
 
 /**

@@ -1,4 +1,3 @@
-// Interrupts a change that moves entries to the archive: kills, power cuts, a full disk, several processes.
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";

@@ -1,4 +1,3 @@
-// Many processes use one journal: no entry is lost or has two holders, and an ended process blocks no other.
 import { spawnSync } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

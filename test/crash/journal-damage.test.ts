@@ -1,4 +1,3 @@
-// Truncates a real journal at every byte, and flips its bits.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";

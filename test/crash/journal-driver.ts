@@ -69,7 +69,6 @@ async function together(journal: Journal, task: Task): Promise<void> {
   say({ released: "all" });
 }
 
-/** Takes the lock of each path on standard input in competition with other processes, and reports a second holder. */
 async function contend(means: LockMeans): Promise<void> {
   const { createInterface } = await import("node:readline");
   for await (const path of createInterface({ input: process.stdin })) {

@@ -1,4 +1,3 @@
-// Kills a process at file calls that it makes while it changes a journal, and checks that no sent request is lost.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -75,7 +74,6 @@ function sentLine(run: Traced): Line | undefined {
 /** Differs from the driver's request text, because a resumed entry must send the driver's text. */
 const intentOf = (fingerprint: string): Intent => requestOf(fingerprint, "other bytes");
 
-/** Checks the journal that a killed process left, and continues the killed process's request. */
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
   const means = { self: identify(process.pid), kernel: task.nativeLocks ? loadKernelLock() : undefined };
   const journal = fileJournal(task.path, { now: Date.now, actor: ada, locks: { means: () => means, waitMs: 300 } });

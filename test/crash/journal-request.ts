@@ -1,4 +1,4 @@
-// The request that the process of journal-driver.ts sends, and that a test then continues.
+// The change that journal-driver.ts records, and that a test then continues.
 import type { Intent } from "../../src/journal/journal.ts";
 
 export function requestOf(fingerprint: string, request_text: string): Intent {

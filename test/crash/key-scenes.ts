@@ -32,7 +32,10 @@ function delivered(at: Home): string | undefined {
   return existsSync(at.path(secretName)) ? secretIn(at, secretName) : undefined;
 }
 
-/** If the journal shows a created key, one key must be live, with its secret delivered, else none. @returns violations */
+/**
+ * If the journal shows a created key, exactly one key must be live, with its secret delivered; otherwise none.
+ * @returns violations
+ */
 async function wrongKeys(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
   const found: string[] = [];
   const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);
@@ -111,7 +114,6 @@ export const recover: KeyWork = {
   inTheEnd: wrongKeys,
 };
 
-/** How a recovery ended, and the consent that it needed. */
 type Path =
   | "nothing to do"
   | "finished"
@@ -121,7 +123,6 @@ type Path =
   | "locked out, told the way out"
   | "confirmed";
 
-/** Follows the program's next steps: `journal recover`, then the command that its exit code requires. */
 async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
   const isSettled = unsettledIn(journalOf(at)).length === 0;
   const first = await undisturbed(at, ["journal", "recover"]);

@@ -1,4 +1,3 @@
-// Kills `journal claim` and `journal forget` at their file and network calls, and repeats them.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";

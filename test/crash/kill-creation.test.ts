@@ -1,4 +1,4 @@
-// Kills a creation at its file and network calls, for each kind of destination.
+// Kills creations at their file and network calls, for each destination except secret stores.
 import {
   clientScenes,
   create,

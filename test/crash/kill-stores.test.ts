@@ -9,7 +9,6 @@ const scene = clientScenes();
 const { withFile, withAll, withCluster } = storePlaces();
 const deliveries = { of: deliveryPoints, isDistinct: true };
 
-// Only the killed command has its own process. Its recovery runs in this process, even in a full run.
 stayInThisProcess();
 
 if (!isMissing("libsodium")) {

@@ -1,4 +1,3 @@
-// Kills a command, and then its recovery. The next recovery must finish.
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";

@@ -1,4 +1,3 @@
-// Kills a list with `--out`, and again its continuation with `--resume`. The file must equal that of an undisturbed run.
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -63,7 +63,7 @@ const scenes: readonly Scene[] = [
   { name: "ends overlaps of three keys and two clients", work: "ends an overlap", ...mixedScene },
 ];
 
-/** If a list does not show a key this many milliseconds after the request, the request created no key. */
+/** Milliseconds after a request until a list proves that no key was created, with a second to spare. */
 const settleMs = 16_000;
 const shortOverlap = "1s";
 /** Milliseconds after which an overlap has ended by the service's clock, which responses show in whole seconds. */
@@ -113,7 +113,7 @@ async function violationsIn(at: Home, scene: Scene, way: Way): Promise<string[]>
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
   const before = await countCreated();
   wrong.push(...(await converge(at, scene, way)), ...(await violationsOf(account, at, names)));
-  // Each item gets at most one new client or key: in place of a lost secret's, or one that the killed run did not create.
+  // An item needs at most one new client or key: its secret was lost, or the killed run did not create it.
   const made = (await countCreated()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
   const strayed = strayFilesIn(at);

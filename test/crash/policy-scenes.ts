@@ -1,4 +1,3 @@
-// The policies of disturbed `integ apply` runs, and the conditions for the account afterwards.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";

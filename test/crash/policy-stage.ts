@@ -1,4 +1,3 @@
-// Scenes that disturb `integ apply`, or the recovery after it.
 import { afterAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
@@ -62,7 +61,7 @@ export class PolicyStage implements Stage {
   }
 }
 
-/** The scenes of a test file share one service, which restarts after 100 stages. */
+/** The scenes of a test file share one service, which restarts from time to time so that its state stays small. */
 export function policyScenes(): (work: PolicyWork) => Scene {
   let service: Service | undefined;
   let used = 0;

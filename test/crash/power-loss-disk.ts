@@ -198,7 +198,6 @@ function reachable({ nodes, names }: Image): Image {
 /** How many of the last unsynced operations are lost or kept in pairs. */
 const maxPaired = 10;
 
-/** A state of the disk after a power cut, and for messages `how` it came about. */
 export interface State {
   readonly image: Image;
   readonly how: string;

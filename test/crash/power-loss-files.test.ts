@@ -1,4 +1,3 @@
-// Cuts the power during commands that write integ's own files: journal, index, profiles, lists.
 import { createInLongJournal } from "./client-scenes.ts";
 import { powerCuts } from "./power-loss.ts";
 import {

@@ -14,7 +14,6 @@ import type { FileOperation, Image } from "./power-loss-disk.ts";
 import type { RewindableService } from "../support/rewindable-service.ts";
 import { rawFile } from "./secret-places.ts";
 
-/** A state after a power cut, which `where` describes in messages. */
 interface PowerLossCase {
   readonly findings: Findings;
   readonly where: string;
@@ -34,7 +33,6 @@ export interface PowerStage {
     readonly image: Image;
     readonly operations: readonly FileOperation[];
   };
-  /** Checks a state, recovers it as a user does, and checks again. */
   check(cut: PowerLossCase): Promise<void>;
 }
 
@@ -50,7 +48,6 @@ function journalText(at: Home): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
-/** Checks that an ended command left no secret and no reserve outside its destination. */
 function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace: (file: string) => boolean): void {
   if (ended === undefined) return;
   // The key of a digest may be left: it is useless without the digest, and recovery removes it.
@@ -63,7 +60,6 @@ function hasHole(at: Home): boolean {
   return /\0[^\0]/.test(journalText(at));
 }
 
-/** Checks that a second recovery changes nothing, and that `journal verify` reports only an expected hole. */
 async function auditJournal(at: Home, { findings, where }: PowerLossCase, { isHoled = false } = {}): Promise<void> {
   const before = journalText(at);
   const again = await undisturbed(at, ["journal", "recover"]);
@@ -232,7 +228,6 @@ export const profileEdit: PowerScene = {
   },
 };
 
-/** If the command reports success, the profile exists with its credential. */
 export const profileAdd: PowerScene = {
   name: "profiles add",
   async stage({ us }) {
@@ -253,7 +248,6 @@ export const profileAdd: PowerScene = {
   },
 };
 
-/** If the command reports success, the credential is no longer on the disk. */
 export const profileRemove: PowerScene = {
   name: "profiles remove",
   async stage(service) {
@@ -280,7 +274,6 @@ function textsIn(at: Home): [file: string, text: string][] {
   );
 }
 
-/** A creation that the service refuses leaves only its entry. */
 export const refusal: PowerScene = {
   name: "oauth-clients create, refused",
   async stage(service) {

@@ -60,7 +60,6 @@ export async function enter(
   writeImage(image, stage.at.folder);
 }
 
-/** The different states that a cut at each step can leave. */
 function* statesOf(
   { start: image, steps, ended }: Recording,
   { moments, after }: { readonly moments: readonly Moment[]; readonly after: PowerStage["after"] },
@@ -165,7 +164,7 @@ export function afterKill(
   };
 }
 
-/** The secret's file may have any name when integ syncs it. */
+/** True if the secret's content is synced, whatever name its file has. */
 export function isSecretSynced({ operations }: Pick<CutState, "operations">): boolean {
   const cut = operations.findIndex((one) => one.kind === "cut" && one.length < 1000);
   if (cut < 0) return false;

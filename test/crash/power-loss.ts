@@ -1,5 +1,5 @@
-// Records a command, and recovers each state that a power cut can leave. INTEG_TEST_STATES=<n> plays n states of each command.
-// INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, until the first violation.
+// Records a command, and recovers states that a power cut can leave. INTEG_TEST_STATES=<n> plays n states of each command.
+// INTEG_TEST_SCENES=<pattern> selects scenes and plays more states of them.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { stayInThisProcess } from "../support/program.ts";

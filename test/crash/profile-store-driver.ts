@@ -1,4 +1,3 @@
-// A process that works on profiles, for tests with several simultaneous processes.
 import { randomUUID } from "node:crypto";
 import { openProfileStore } from "../../src/profiles/store.ts";
 

@@ -30,10 +30,7 @@ export async function remainsOf(at: Home, account: Account): Promise<string> {
   });
 }
 
-/**
- * Describes a reserve by its number of zeros, and another file by its number of lines and by whether the last line is torn.
- * Omits lock files, because nearly every state has the locks of an ended process.
- */
+/** Lock files are omitted, because nearly every state has the locks of an ended process. */
 function filesOf(folder: string): string[] {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();
   return names.flatMap((name) => {

@@ -15,7 +15,6 @@ export interface Place {
   arrange?(at: Home, account: Account): Promise<void>;
   /** @param printed standard output of all commands so far. @returns the secret, or "" for other content */
   delivered(at: Home, printed: string): string | undefined;
-  /** True if a file, given by its path in the home, is the destination or belongs to it. */
   holds(at: Home, file: string): boolean;
   wrong?(): string[];
   tokens?(): string[];

@@ -42,7 +42,6 @@ export interface TeamDeskOptions {
   readonly hasStandby?: boolean;
 }
 
-/** The PostgreSQL server for the homes of a test file, with a relay in front of it. */
 export class TeamDesk {
   readonly #crossing = new Crossing();
   readonly #settings: readonly string[];
@@ -208,7 +207,7 @@ function atHosts({ env }: Pick<Home, "env">, hosts: string): string {
   return env.INTEG_JOURNAL!.replace(/@[^/]*\//, `@${hosts}/`);
 }
 
-/** A sample omits messages long before the first request to the service, such as the start of the journal's connection. */
+/** A sample omits messages far from the requests to the service, such as those that open the journal's connection. */
 function aroundService(passages: readonly Passage[], all: readonly number[]): number[] {
   const [first, last] = [
     passages.findIndex(({ link }) => link === "service"),

@@ -97,7 +97,6 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const entries = (): number => Number(ask("SELECT count(*) FROM integ_entries")[0]);
   const unsettled = "SELECT id FROM integ_entries WHERE NOT about && ARRAY['state done', 'state refused']";
 
-  /** @param lost how many requests are lost @returns violations */
   async function create(lost: number): Promise<string[]> {
     await account.clear();
     const [begun, old] = [ask(unsettled).length, entries()];

@@ -1,4 +1,3 @@
-// Tests a hosted runner that is killed and loses its disk: another machine claims the secret from escrow.
 import { readFileSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { beforeAll, describe, expect, it } from "vitest";

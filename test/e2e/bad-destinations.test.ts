@@ -1,4 +1,3 @@
-// Every command that yields a secret refuses a destination that cannot take it, and sends no change.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,4 +1,3 @@
-// Secrets, and the tokens of secret stores, must appear only in their own places.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { gitHubOfFile } from "../support/github-server.ts";

@@ -1,4 +1,4 @@
-// Every secret of a run is a canary. `run` searches every file of the home, the output and each child for the canaries.
+// Every secret of a run is a canary. `run` searches the home, the output and each child for canaries outside their places.
 import {
   appendFileSync,
   chmodSync,
@@ -105,7 +105,7 @@ export class CanaryWorld {
     return ["--region", "us", "--base-url", this.relay.through(us.base_url), "--organization-id", us.organization_id];
   }
 
-  /** A path in the folder for scripts and the user's own secrets, which the search omits. */
+  /** A path in a folder that the search omits, for scripts and the user's own secrets. */
   tool(name: string): string {
     return join(this.#tools, name);
   }
@@ -141,7 +141,6 @@ done`;
     if (words[0] === "profiles" && isCommandNamed(words)) this.#commandProfiles.add(words[2]!);
     const trace = this.tool("trace");
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
-    // A test that injects code through NODE_OPTIONS runs without a tracer.
     const isOrdinary = options.env?.NODE_OPTIONS === undefined;
     // Another binary runs in a child process, so only a tracer can watch its children.
     const isTraced = !isMissing("strace") && isOrdinary && (binary !== undefined || this.#mayStart(words));
@@ -149,7 +148,7 @@ done`;
       home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
     const ended = isTraced || under || !isOrdinary ? await run() : await this.#watched(run);
     const what = `integ ${words.join(" ").replaceAll(home.folder, "~")}`;
-    // Only the masks of GitHub Actions may contain secrets (docs/design/destinations.md).
+    // On standard error, only the masks of GitHub Actions may contain secrets (docs/design/destinations.md).
     const unmasked = ended.stderr.replaceAll(/^::add-mask::.*\n/gm, "");
     const found = [
       ...this.canaries.search("stdout", ended.stdout).filter(({ role }) => !stdout.includes(role)),

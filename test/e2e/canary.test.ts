@@ -1,4 +1,3 @@
-// A secret that a command uses or yields must appear only at its destination.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";

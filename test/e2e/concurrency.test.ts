@@ -1,4 +1,3 @@
-// Concurrent commands share one journal: no entry is lost or has two holders.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account, type ReceivedRequest } from "../support/account.ts";
@@ -53,7 +52,7 @@ async function expectOneClientPerFile(at: Home, files: readonly string[]): Promi
 }
 
 describe("concurrent creations", () => {
-  // While the secret is written and its file has no name, the first process looks like a process that has exited.
+  // After the secret is written and before its file has its name, the disk looks as after a crash.
   it.runIf(isTraced)("a command leaves alone a creation that another process is delivering", async () => {
     const at = home();
     const slow = at.path("slow");
@@ -90,7 +89,8 @@ describe("concurrent creations", () => {
     );
     const ends = children.map((child) => ended(child));
     const [stopped, killed] = [children[3]!, children[8]!];
-    // A process holds no short lock while its request is at the service: a paused owner of such a lock would block all others.
+    // The processes are stopped while their requests are at the service. A process that is paused with a short lock would
+    // block all others.
     const isSent = async (file: string): Promise<boolean> => {
       const entry = journalOf(at).find(({ destination }) => destination?.path === at.path(file));
       return entry !== undefined && countsByKey(await account.creations()).has(entry.idempotency_key!);

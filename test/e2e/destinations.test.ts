@@ -1,4 +1,3 @@
-// A secret is delivered byte for byte, proven, and written to several destinations, before the old credential is revoked.
 import { statSync, chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -13,7 +12,6 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** Commands act with the profile `p`. The profile `target` is a destination. */
 async function home(): Promise<Home> {
   const at = homeOfTest();
   const { base_url, api_key, token_endpoint } = service.us;
@@ -49,7 +47,6 @@ interface Place {
 
 const states = (at: Home): string[] => creationIn(at).destination.places.map(({ state }) => state);
 
-/** Checks that both files have the same secret, and the profile `target` a working credential. @returns the secret */
 async function secretInAll(at: Home): Promise<string> {
   const value = text(at, "a.secret");
   expect([value, text(at, "b.secret")]).toEqual([expect.stringMatching(secret), value]);

@@ -1,4 +1,3 @@
-// Every recipe of docs/scripting.md runs unchanged, and the documents name all exit codes and files of the program.
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,3 @@
-// A dry run changes nothing, and prints exactly the request that the real run sends.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

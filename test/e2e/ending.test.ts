@@ -1,4 +1,3 @@
-// The program writes all pending output before it ends.
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -61,7 +60,7 @@ describe("the complete output", () => {
       const piped = await at.spawned(words, { env: { ...server.env, FILLING: filling() }, under: slow });
       expect([line, piped.code, piped.stdout.replace(/^\0+/, "") === stdout]).toEqual([line, 0, true]);
     }
-    // The pipe of a child is a socket, whose writes do not block.
+    // Node gives a child a socket for its output, a shell a pipe.
     const child = at.start(words, { env: server.env });
     let received = "";
     child.stdout!.setEncoding("utf8").on("data", (chunk) => (received += String(chunk)));

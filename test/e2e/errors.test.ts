@@ -1,4 +1,3 @@
-// Checks the text of errors, and every next step that they print.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
@@ -164,7 +163,6 @@ function errorCases(): readonly Case[] {
   ];
 }
 
-/** The strace command line that makes calls fail as on a full disk, only on `path` if it is given. */
 function fullDisk(calls: string, path?: string): readonly string[] {
   const strace = `strace -f -qq -o /dev/null -e trace=${calls} -e inject=${calls}:error=ENOSPC`.split(" ");
   return path === undefined ? strace : [...strace, "-P", at.path(path)];
@@ -343,7 +341,7 @@ async function typeEach(steps: readonly Step[]): Promise<void> {
   for (const { what, env, message, command, sentence } of steps) {
     if (sentence !== undefined) {
       expect(sentence, what).toMatch(/^[A-Z][a-z]+ .*\.$/);
-      // A printed command can be pasted, and has no placeholder.
+      // A command in a sentence must be ready to paste.
       expect(sentence, what).not.toMatch(/\b(?:integ|kubectl|gh|vault) [^.;]*<[\w-]+>/);
     }
     if (command === undefined) continue;

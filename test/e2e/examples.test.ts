@@ -40,7 +40,6 @@ let at: Home;
 let server: PostgresServer | undefined;
 const homes: Home[] = [];
 
-/** A home with stand-ins for the programs that examples name. */
 function newHome(): Home {
   const home = new Home();
   homes.push(home);
@@ -179,7 +178,6 @@ async function runEarlierCommands(home: Home, line: string): Promise<void> {
   if (line.includes("access-key deploy")) await desk.makeKey({ name: "deploy" });
 }
 
-/** Prepares an example and replaces its values. @returns the command to type */
 async function prepare(line: string, index: number): Promise<string> {
   let text = line
     .replace("https://api.eu.example.com", service.eu.base_url)

@@ -1,4 +1,4 @@
-// The single executable needs and loads no file next to it. The test builds the executable if its Node has been downloaded.
+// The test builds the executable if its Node has been downloaded.
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

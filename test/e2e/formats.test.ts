@@ -1,4 +1,3 @@
-// Formats for other tools: Markdown for pull requests and job summaries, SARIF for code scanning.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

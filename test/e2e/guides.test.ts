@@ -128,7 +128,7 @@ async function prepare(at: Home, line: string): Promise<string> {
     text = `printf %s "$API_KEY" | ${text.replace(/ +#.*/, "")} --api-key-stdin`;
   if (/oauth-clients token/.test(text)) at.env.CLIENT_ID = await clientId(at);
   if (/keys (list|audit)|api \/api\/v1/.test(text)) await legacySettings(at);
-  // The pages use invented credentials, which the service would refuse.
+  // The service would refuse the pages' invented credentials.
   if (text.includes("profiles add")) text = text.replace("profiles add", "profiles add --no-verify");
   if (text.includes("oac_1")) {
     await at.integ(["profiles", "edit", "prod", "--token-endpoint", eu.token_endpoint]);

@@ -1,4 +1,3 @@
-// Help fits the terminal, is the same for each way to request it, and reports failing output.
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { homeOfFile } from "../support/service.ts";

@@ -14,7 +14,7 @@ const signals: readonly [Signal, number][] = [
   ["SIGTERM", 143],
   ["SIGHUP", 143],
 ];
-/** integ handles all signals in the same way, so some tests send only the first. */
+/** integ stops in the same way for each signal, so some tests send only one. */
 const first = signals.slice(0, 1);
 
 const service = await serviceOfFile();

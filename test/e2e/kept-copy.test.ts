@@ -1,4 +1,4 @@
-// Tests a kept copy that is missing or damaged: the journal may outlive the folder next to it.
+// The journal may outlive the folder of the kept copies, which is next to it.
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";

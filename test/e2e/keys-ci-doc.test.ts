@@ -91,7 +91,7 @@ describe("docs/ci.md", () => {
     };
     expect(workflow.on.schedule[0]!.cron).toMatch(/^\d+ \d+ \* \* \*$/);
     const { env, steps } = workflow.jobs.rotate;
-    // The workflow names another folder than the profile's.
+    // The workflow reads the configuration from another folder than this home's.
     const { stdout } = await run(
       sh,
       `mkdir -p '${at.path("var")}' && cp -r '${at.path("config")}' '${at.path("var")}'`,

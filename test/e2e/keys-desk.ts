@@ -14,7 +14,6 @@ export interface ServiceKey {
   readonly expiresAt: number | null;
   readonly lastUsedAt: number | null;
   readonly createdAt: number;
-  /** How often the key was rotated in place. */
   readonly generation: number;
 }
 
@@ -190,7 +189,7 @@ export function secretIn(at: Home, name: string): string {
   return readFileSync(at.path(name), "utf8").trimEnd();
 }
 
-/** Opens a desk for a test file, resets it after each test, and closes it. @param take receives the open desk */
+/** @param take receives the desk, which is reset after each test */
 export function deskOfTests(take: (desk: KeysDesk) => void): void {
   let desk: KeysDesk | undefined;
   beforeAll(async () => {

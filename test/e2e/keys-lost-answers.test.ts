@@ -1,4 +1,3 @@
-// If the response to a creation of a key is lost, integ sends no second POST by itself.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";

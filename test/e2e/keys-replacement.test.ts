@@ -1,4 +1,3 @@
-// `keys rotate --by-replacement` creates, delivers, proves and revokes: one of the two keys always works.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";

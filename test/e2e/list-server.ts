@@ -7,7 +7,6 @@ export interface ListRequest {
   readonly path: string;
   readonly token: string | undefined;
   readonly limit: number | undefined;
-  /** The number of earlier requests. */
   readonly index: number;
 }
 

@@ -1,4 +1,3 @@
-// Pagination from the command line, with pages that a test writes: the printed rows, and the order of requests.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";

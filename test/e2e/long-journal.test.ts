@@ -1,4 +1,3 @@
-// The built program and the journal module agree on a long journal.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,3 @@
-// Tests unfinished entries that need a variable, profile or credential that this machine lacks.
 import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";

@@ -68,7 +68,6 @@ async function clients(): Promise<number> {
   return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
 }
 
-/** Checks that integ does not send the creation: exit 11, a message, and a refused entry. @returns the message */
 async function expectNothingSent(env: Record<string, string>): Promise<string> {
   const before = await clients();
   const { code, stdout, stderr } = await at.integ(create(), { env });

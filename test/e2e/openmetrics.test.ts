@@ -1,4 +1,3 @@
-// `integ status -o openmetrics`: the samples match the account, and an independent parser reads them.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

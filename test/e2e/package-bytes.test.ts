@@ -1,4 +1,3 @@
-// The same sources give the same package in any place, by any user and at any time.
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   appendFileSync,

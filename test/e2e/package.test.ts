@@ -1,4 +1,3 @@
-// The installed package has no install script, and works without other packages.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";

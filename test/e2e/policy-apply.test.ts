@@ -226,7 +226,6 @@ describe("a saved plan", () => {
     const refused = await integ("plan", "--out", "integ.yaml");
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("exists and is not a plan")]);
     expect(readFileSync(home.path("integ.yaml"), "utf8")).toBe(text);
-    // `plan --out` replaces an earlier plan, even an incomplete one.
     for (const before of ["", '{\n  "object": "plan",\n  "vers']) {
       write(before, "plan.json");
       expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);

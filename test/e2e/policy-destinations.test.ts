@@ -1,4 +1,3 @@
-// Tests two policies, a renamed item and a hand-made credential with the same destination.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,4 +1,3 @@
-// Tests each edit of a policy between two runs, in each state of an item.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -121,7 +120,7 @@ describe.each(Object.entries(states))("an item in state %s", (state, { live, rea
     }
     expect({ code: again.code, stderr: again.stderr }).toEqual({ code: 0, stderr: "" });
     expect(results).toEqual(items.map(() => (state === "waiting" && items[0]!.name === "a" ? "waiting" : "none")));
-    // Each item has one client. A client without an item stays, because no run revokes it without consent.
+    // No run revokes a client without an item, because that needs consent.
     const isMissing = live === 0 && items.length > 0 && adds === 0;
     expect(await account.live()).toHaveLength(live + adds + (isMissing ? 1 : 0));
     if (worked && edit !== "the name") expect(await opens(home, "a.json")).toBe(true);

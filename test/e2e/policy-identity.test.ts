@@ -1,4 +1,3 @@
-// Two policies manage one account: neither changes the other's credentials, whatever the names of their items are.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

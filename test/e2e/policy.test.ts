@@ -1,4 +1,4 @@
-// The commands of a policy that change nothing (check, init, schema), and both audits with --fix.
+// `policy check`, `policy init` and `schema policy`, and both audits with --fix.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";
@@ -245,7 +245,6 @@ describe("oauth-clients audit --fix", () => {
   });
 });
 
-/** Checks that the output contains the secret only in a mask. */
 function expectHidden(secret: string, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }): void {
   const hidden = secret.trimEnd();
   expect(hidden).not.toBe("");

@@ -1,4 +1,3 @@
-// The README's session runs word for word, and every command in a document exists in the program.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

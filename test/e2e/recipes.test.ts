@@ -1,4 +1,4 @@
-// Runs the recipes of docs/secret-stores.md. A stand-in replaces a missing tool and behaves as the tool's public manual says.
+// Runs the recipes of docs/secret-stores.md. A stand-in behaves as its tool's public manual says.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,8 +32,8 @@ const recipes: ReadonlyMap<string, string> = new Map(
 
 interface Tool {
   /**
-   * The stand-in's shell text, which runs after its arguments are recorded. `$dir` is its own folder. Without it, the real
-   * tool runs.
+   * The stand-in's shell text, which runs after its arguments are recorded. `$dir` is its own folder. Without a script, the
+   * real tool runs.
    */
   readonly script?: string;
   readonly arrange?: (home: Home) => void;

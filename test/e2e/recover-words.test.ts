@@ -1,4 +1,4 @@
-// Tries each variable and flag alone in a recovery. The test includes new variables and flags automatically.
+// Tries each variable and flag alone in a recovery, as `integ commands` lists them.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

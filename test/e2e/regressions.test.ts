@@ -155,7 +155,7 @@ const status =
     return all.find((one) => one.id === id)!.status;
   };
 const idIn = (json: string): string => (JSON.parse(json) as { id: string }).id;
-/** Without its id, integ regards the state folder as another machine's, with a copy of the journal. */
+/** Without the file `machine`, integ regards the state folder as another machine's, with a copy of the journal. */
 const becomeOtherMachine = (at: Home): void => rmSync(at.path("state", "machine"));
 const rotateNew = (run: Parameters<Scene>[1], to: readonly string[], { code = 0, env = "" } = {}): Promise<string> =>
   run(0, create("--secret-file", "s", "--json")).then(async (created) => {

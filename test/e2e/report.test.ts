@@ -1,4 +1,3 @@
-// The access review: every credential with its facts, in four formats, one of them an HTML page.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";

@@ -1,4 +1,3 @@
-// A rotation creates, delivers, proves, waits for the overlap, and revokes: one of the two clients always works.
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,4 +1,3 @@
-// The commands that `sandbox start` prints work unchanged: the exports, the profile and the first commands, in both contracts.
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home } from "../support/program.ts";

@@ -1,4 +1,3 @@
-// Tests `integ api`, `spec` and `doctor` with a sandbox.
 import { createServer, type Server } from "node:http";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";

@@ -170,7 +170,7 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
   it("a write whose response and confirmation were lost is repeated by the claim", async () => {
     const at = home();
     let looks = 0;
-    // After the look before the write, GitHub does what it is asked, and no response arrives.
+    // After the third look, which precedes the write, GitHub still does what it is asked, but no response arrives.
     const loseAll = (): void => void (++looks === 3 && github.plan(/LOST$/, "lost after", 99));
     github.plan(/^GET \S+LOST$/, loseAll, 3);
     expect((await run(at, [...creation(), "--secret-to", "github:my-org/my-repo#LOST"])).code).toBe(12);

@@ -1,4 +1,3 @@
-// The SQL and the commands of docs/team.md run unchanged, by the roles that the page names and with no more rights.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -47,7 +46,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
   it("sets up a journal with two roles, one of which cannot delete", async () => {
     const [superuser = "", owner = ""] = blocks("sql");
     const [init = "", profile = ""] = blocks("sh");
-    // Drops the test server's role and database of that name.
+    // The page creates a role and a database of this name, which the test's server already has.
     await server.sql("DROP DATABASE integ");
     await server.sql("DROP ROLE integ");
     for (const statement of superuser.split(";\n").filter((one) => one.trim() !== "")) await server.sql(statement);

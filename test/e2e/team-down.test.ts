@@ -1,4 +1,3 @@
-// Tests a team's journal whose server has a full disk or is unreachable.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Team } from "../support/administrators.ts";

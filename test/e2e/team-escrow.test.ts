@@ -1,4 +1,3 @@
-// A team's journal encrypts secrets to several recipients, from the environment, an option or the profile.
 import { existsSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

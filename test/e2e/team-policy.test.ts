@@ -1,4 +1,3 @@
-// Tests several administrators who apply policies with one journal.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,4 +1,3 @@
-// Tests a team's journal with lagging replicas, with a read-only standby, and behind a pooler.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { addressAt, Bouncer, type PoolMode, PostgresServer } from "../support/postgres.ts";
@@ -88,7 +87,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       expect(created.code, created.stderr).toBe(0);
       const exported = await ada.integ(["journal", "export"], viaPooler);
       expect(exported.code, exported.stderr).toBe(0);
-      // Only `journal init` runs several statements in one transaction.
+      // `journal init` runs several statements in one transaction, which PgBouncer refuses in statement mode.
       const other = {
         ...viaPooler.env,
         INTEG_JOURNAL: viaPooler.env.INTEG_JOURNAL.replace(team.schema, `${team.schema}_2`),

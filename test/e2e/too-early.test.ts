@@ -1,4 +1,3 @@
-// Tests creations that the service refuses as too early (429), and their recovery before the end of that time.
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -76,7 +75,7 @@ describe("a creation that was refused as too early", () => {
       expect(page.stdout).toContain(/rotate/.test(work.operation) ? "not sent yet" : "refused as too early (429), due");
       const [, next] = /^ {2}Next: integ (.+)$/m.exec(early.stderr) ?? [];
       expect(next).toBe(`journal recover ${work.id} --retry-for 3m`);
-      // A bearer token alone cannot prove a new key, and a printed step never consents to an unproven key.
+      // A bearer token alone cannot prove a new key, so its rotation needs a person's consent.
       const agreed = path === "/api/v1/access-keys" && words.includes("rotate") ? ["--accept-unproven"] : [];
       const ended = await at.integ([...next!.split(" "), "--yes", ...agreed]);
       expect(ended.code, ended.stderr).toBe(0);

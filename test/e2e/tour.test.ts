@@ -1,4 +1,3 @@
-// The tour shows the main task, and each of its steps has the result that it shows.
 import { beforeAll, expect, it } from "vitest";
 import { type Ended } from "../support/program.ts";
 import { homeOfFile } from "../support/service.ts";

@@ -5,7 +5,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 
-/** Plays `count` seeds from `first` on. @param root the tree whose sources are tested */
+/** @param root the tree whose sources are tested */
 export async function liveHistories(root, { first, count, shown = 60, kind = "any" }) {
   const folder = mkdtempSync(join(tmpdir(), "integ-histories-"));
   const file = join(folder, "driver.mjs");

@@ -145,7 +145,6 @@ class Nights {
       world.now += chance.pick([3_600_000, day, 3 * day, 31 * day]);
     }
     world.weather = calm;
-    // The service finishes all requests that it accepted.
     for (const made of world.account.clients) if (made.status === "pending") made.status = "active";
     for (let night = 0; night < 3; night += 1) {
       this.#failures.length = 0;

@@ -1,4 +1,3 @@
-// Each seed determines one history in memory. INTEG_TEST_SEED=<n> plays one history again.
 import { expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { root } from "../support/program.ts";

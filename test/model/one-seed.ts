@@ -225,7 +225,7 @@ class History {
       return rotateOAuthClient(bench, { old: before, ...request }, rotation);
     }
     if (wish.verb === "create")
-      // Only a team's journal marks the names of keys, and has leases that can be lost.
+      // Lost leases are those of a team's journal, which marks the names of keys.
       return createAccessKey(
         bench,
         { request: { name: wish.name ?? "ci" }, marked: this.#weather.lostLeases > 0 },

@@ -325,7 +325,7 @@ export class Promises {
     this.#mayHaveArrived.add(id);
   }
 
-  /** Before a request can return a secret, space for it must be reserved, and the journal must say where it goes. */
+  /** Before a request can return a secret, space for it must be reserved, and the journal must record its destination. */
   #checkReserves(around: Surroundings, { id, destination, detail, state }: Entry): void {
     const { machine, folder } = around;
     if (detail.attempted_at?.includes(`${machine.host}:${folder}`) !== true)

@@ -40,7 +40,6 @@ export class Reliance {
     return this.#places.get(this.#ownerOf(rotation))?.has("command") === true;
   }
 
-  /** Records a person's consent to replace the current content of these places. */
   addConsents(process: Process, places: readonly string[]): void {
     this.#forced.set(process, places);
     for (const place of places) this.#consents.add(consentTo(place, this.contentOf(place)));

@@ -91,7 +91,6 @@ export class World {
   /** Ids of credentials that integ did not create, which a rotation may revoke although their secret is in use. */
   readonly mayBeRevoked = new Set<string>();
   readonly proven = new Set<string>();
-  /** Maps a client or key to the machine and the entry that created it. */
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
   readonly lied = new Set<string>();
   readonly revokedByHand = new Set<string>();
@@ -178,7 +177,7 @@ export class World {
     return this.machines.flatMap(({ entries }) => entries);
   }
 
-  /** A failing disk or store call may fail before or after its effect. A failing record or admission never has an effect. */
+  /** A disk or store call may fail before or after its effect, a record or admission only before it. */
   async #call<T>(process: Process, what: string, effect: () => T, entry?: string): Promise<T> {
     await this.turns.turn(process, what);
     if (/^(?:read store|complete delivery|reread)$/.test(what)) this.reliance?.noteLook(process);
@@ -469,7 +468,6 @@ export class World {
     return kind === "store" ? here.store(path) : severalDestinations([here.file(path), here.store(path)]);
   }
 
-  /** The destination that a command names for the entry, or else the recorded one. */
   async #remembered(
     here: InMemory,
     { id, destination: record }: Pick<Entry, "id" | "destination">,

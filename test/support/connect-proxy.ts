@@ -1,4 +1,3 @@
-// An HTTP CONNECT proxy that behaves as a test asks.
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Server as TcpServer, type Socket } from "node:net";

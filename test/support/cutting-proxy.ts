@@ -1,10 +1,9 @@
-// A TCP proxy between the program and a service that cuts a connection after an exact number of bytes.
+// Cuts the TCP connection between the program and a service after an exact number of bytes.
 import { connect, createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { spread } from "./strace.ts";
 
 export interface Cut {
-  /** The side whose bytes are counted. */
   readonly of: "request" | "response";
   readonly after: number;
   /** `close` ends the connection normally, `reset` with a TCP reset. */

@@ -1,5 +1,5 @@
-// Reads a journal file, or a team's tables, without the program's code, so that both cannot have the same mistake. A file has
-// one record per line, and an entry's last valid record counts.
+// Reads a journal file, or a team's tables, without the program's code, so that a mistake of the program cannot hide
+// itself. A file has one record per line, and an entry's last valid record counts.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { askPsql } from "./postgres.ts";

@@ -9,7 +9,6 @@ export const briefKubectl = { GOMAXPROCS: "1", GOGC: "off" } as const;
 interface StoredSecret {
   /** The values are in Base64. */
   readonly data: Record<string, string>;
-  /** The field manager of each key. */
   readonly owners: Record<string, string>;
   /** Changes with each write. */
   readonly version: string;
@@ -30,7 +29,7 @@ export interface KubernetesServer extends StoreServer {
   /** The number of applies, without dry runs. */
   writes: number;
   forgetSecrets(): void;
-  /** Redirects new connections to `origin`, or back to this server if it is undefined. */
+  /** Redirects new connections to `origin`; without an origin, back to this server. */
   through(origin: string | undefined): void;
 }
 
@@ -128,7 +127,7 @@ export async function startKubernetes(): Promise<KubernetesServer> {
           })),
         },
       );
-    // A version in the request must be the object's. For an object that does not exist, the API ignores it.
+    // A version in the request must be the object's. The API ignores a version for an object that does not exist.
     if (found && metadata.resourceVersion !== undefined && metadata.resourceVersion !== found.version)
       return status(
         409,

@@ -19,7 +19,6 @@ interface LongJournalOptions {
   readonly isSettled?: boolean;
   /** A text in each entry's last record, for a long file with few records. */
   readonly padding?: string;
-  /** Replaces fields of each entry's intent. */
   readonly intent?: Partial<Intent>;
 }
 

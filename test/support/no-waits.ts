@@ -1,4 +1,4 @@
-// Limits every wait to 2 ms, for test files that run thousands of commands in this process.
+// Limits waits of `timers/promises` to 2 ms, for test files that run thousands of commands in this process.
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";

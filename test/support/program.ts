@@ -26,7 +26,7 @@ export function anotherUser([file, ...words]: readonly [string, ...string[]]): n
 
 export const root = resolve(import.meta.dirname, "../..");
 
-/** Tests run this binary instead of the built package. */
+/** If set, tests run this binary instead of the built package. */
 export const binary: string | undefined = process.env.INTEG_TEST_BINARY && resolve(process.env.INTEG_TEST_BINARY);
 
 export const program: readonly [file: string, ...words: string[]] = binary
@@ -110,7 +110,10 @@ export class Home {
     return Object.assign(spawn(first, rest, { cwd, env, stdio: ["pipe", "pipe", "pipe"] }), { words, env });
   }
 
-  /** Runs a command in this process if possible. In a full run, or with another binary, it has its own process. */
+  /**
+   * Runs a command in this process if possible. With another binary, and in a full run without `stayInThisProcess`, the
+   * command has its own process.
+   */
   async integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (this.#isWithoutTables) {
       const made = runHere(this, ["journal", "init"], {});

@@ -66,7 +66,6 @@ function linesOf<T>(path: string): T[] {
   return lines.map((line) => JSON.parse(line) as T);
 }
 
-/** @returns why the step cannot be typed; undefined if it can */
 export async function stepError({ typed, code, next }: Step): Promise<string | undefined> {
   if (!next.startsWith("integ"))
     return spawnSync("/bin/sh", ["-nc", next]).status === 0 ? undefined : "a shell cannot read it";

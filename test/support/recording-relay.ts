@@ -1,4 +1,4 @@
-// A relay between the program and a service that records every passing secret, and can send hostile responses.
+// Relays between the program and a service, records every passing secret, and can send hostile responses.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll } from "vitest";

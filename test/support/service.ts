@@ -7,7 +7,7 @@ import { binary, Home, type Ended } from "./program.ts";
 import { isFull } from "./sample.ts";
 import { watchService } from "./typed-steps.ts";
 
-/** If a list does not show a key this many milliseconds after the request, the request created no key. */
+/** Milliseconds after a request until a list proves that no key was created, with a second to spare. */
 export const settleMs = 16_000;
 
 /** A full run waits in real time, and another binary may ignore Node's variables. */

@@ -6,7 +6,6 @@ import { onTestFinished, type TestContext } from "vitest";
 import { errorCode } from "../../src/disk/error-words.ts";
 import { temporaryFolder } from "./bundle-driver.ts";
 
-/** Skips the test if this user may not mount. */
 export function mountSmallDisk(kilobytes: number, context: Pick<TestContext, "skip">): string {
   const folder = temporaryFolder();
   const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${kilobytes}k,mode=0700`, "tmpfs", folder]);

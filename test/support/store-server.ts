@@ -5,7 +5,6 @@ import type { AddressInfo } from "node:net";
 
 export interface StoreRequest {
   readonly method: string;
-  /** The decoded segments of the path. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];

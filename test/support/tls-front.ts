@@ -11,7 +11,7 @@ export interface TlsFront {
   readonly origin: string;
   /** The authority's certificate (PEM). */
   readonly authority: string;
-  /** Redirects new connections to `origin`, or back to the target if it is undefined. */
+  /** Redirects new connections to `origin`; without an origin, back to the target. */
   through(origin: string | undefined): void;
   close(): Promise<void>;
 }

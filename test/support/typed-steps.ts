@@ -42,7 +42,9 @@ const known = new Set<string>();
 const services = new Set<WatchedService>();
 let printed: PrintedStep[] = [];
 
-/** Lets typed steps use the service, whose state is restored after each. @returns a function that ends this */
+/**
+ * Lets typed steps use the service, whose state is restored after each step. @returns a function that removes the service
+ */
 export function watchService(service: WatchedService): () => void {
   services.add(service);
   return () => void services.delete(service);
@@ -148,7 +150,7 @@ async function typeStep({ kind, home, typed, options, code, message, next }: Pri
   const end = await run;
   const now = readError(end);
   const isSame = code !== 0 && end.code === code && withoutNames(now.message) === withoutNames(message);
-  // A step that a successful command printed must not be a usage error, unless it only lacks `--yes`.
+  // In a full run, a step that a successful command printed must not be a usage error, unless only `--yes` is missing.
   const isMistyped = isFull && code === 0 && end.code === 2 && !/--yes/.test(end.stderr);
   note({ kind, typed, next, after: code, code: end.code, message: now.message, isSame, isMistyped });
   if (!isSame && !isMistyped) return undefined;

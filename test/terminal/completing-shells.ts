@@ -1,4 +1,4 @@
-// bash and zsh complete a line that is typed at a pseudo-terminal, fish and PowerShell answer their own completion query.
+// bash and zsh complete a line that is typed at a pseudo-terminal; fish and PowerShell answer their own completion query.
 // Each shell reads the script that the built program prints.
 import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
 import { execFile } from "node:child_process";
@@ -108,7 +108,7 @@ function currentWord(line: string): string {
   return /\S*$/.exec(line)![0];
 }
 
-/** Counts the words before the current word. A quoted word may contain spaces. */
+/** A quoted word may contain spaces. */
 function wordsBefore(line: string): number {
   return line.slice(0, line.length - currentWord(line).length).match(/(?:'[^']*'|[^\s'])+/g)!.length;
 }

@@ -1,5 +1,3 @@
-// At a terminal `integ apply` shows the plan, asks once, and shows each item's progress. Credentials without an item
-// need a separate yes each.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";

@@ -69,7 +69,7 @@ describe("questions", () => {
     await dialog.seen(/└/);
     await draw();
     screen.resize(40, 40);
-    // As tmux does, which keeps the count of rows below.
+    // tmux scrolls like this on a resize, to keep the number of rows below the cursor.
     screen.write("\u001b[S\u001b[A");
     dialog.resize(40);
     await draw();

@@ -1,4 +1,3 @@
-// A terminal shows relative times, and no information by color alone.
 import { beforeAll, describe, expect, it } from "vitest";
 import { homeOfFile, serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";

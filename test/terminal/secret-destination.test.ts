@@ -1,4 +1,3 @@
-// A command at a terminal asks for its secret's destination. A rotation to the screen keeps the old credential.
 import { readFileSync, writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";

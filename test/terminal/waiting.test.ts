@@ -1,4 +1,3 @@
-// A countdown or spinner is erased before the result, and never precedes another program's rows.
 import { spawn } from "@lydell/node-pty";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Answer, entity, envelope, startListServer } from "../e2e/list-server.ts";
@@ -85,7 +84,6 @@ describe("a wait requested by the service", () => {
     expect(left.length).toBeGreaterThan(0);
     expect(left).toEqual([...left].sort((a, b) => b - a));
     expect(Math.max(...left)).toBeLessThanOrEqual(3);
-    // Checks that the countdown never started a second row.
     const half = written.slice(0, written.lastIndexOf("s left)") + 7);
     const during = await shown(half, { columns, mayStyle: true });
     expect(during.lines).toHaveLength(1);

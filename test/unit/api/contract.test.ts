@@ -1,4 +1,4 @@
-// Drift and additions (§9.3). For each documented part that integ uses, one test removes that part.
+// Drift and additions (§9 rule 3). For each documented part that integ uses, one test removes that part.
 import { describe, expect, test } from "vitest";
 import { compareContract } from "../../../src/api/contract.ts";
 

@@ -1,4 +1,4 @@
-// `integ api` does not parse, round or reformat typed values.
+// `integ api` sends typed values without rounding or reformatting them.
 import { describe, expect, it } from "vitest";
 import { type ApiFlags, requestOf, withParameters } from "../../../src/commands/api/send.ts";
 

@@ -1,4 +1,3 @@
-// Tests each rule that finds risky keys at its limit. The audit lists missing data and does not guess it.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { auditKeys as auditOf } from "../../../src/commands/keys/audit-all.ts";

@@ -1,4 +1,3 @@
-// Only exact entries of the waiver file count, and every waiver ends.
 import { describe, expect, it } from "vitest";
 import { judgeKey } from "../../../src/commands/keys/audit-rules.ts";
 import { applyWaivers, readWaivers } from "../../../src/commands/keys/audit-waivers.ts";

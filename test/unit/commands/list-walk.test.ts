@@ -19,7 +19,7 @@ interface Run {
   readonly typedFormat?: "ndjson" | "table";
   readonly fields?: readonly string[];
   readonly profile?: Record<string, unknown>;
-  /** The number of the service's rows. Its page tokens are offsets. */
+  /** The number of rows at the service, whose page tokens are offsets. */
   readonly rows?: number;
   /** The service responds with 500 from this row on. */
   readonly breaksAt?: number;

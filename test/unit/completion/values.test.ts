@@ -1,4 +1,3 @@
-// Every placeholder in angle brackets has a completion, and every special rule matches a place.
 import { describe, expect, it } from "vitest";
 import { nodesBelow, treeOf, type Tree } from "../../../src/completion/tree.ts";
 import { byName, byPlace, completionOf } from "../../../src/completion/values.ts";

@@ -158,7 +158,7 @@ const candidate = (path: string): void =>
     return "new";
   });
 
-/** For each way to write `x`, the calls that make it survive a power cut, in order. */
+/** For each way to write `x`, its calls that matter in a power cut, in order. */
 const ways: readonly (readonly [string, (path: string) => unknown, readonly string[]])[] = [
   ["created", (path) => createFile(path, small), ["write x", "fsync x", "fsync folder"]],
   ["created, its content only", (path) => createFile(path, "new", { durable: "content" }), ["write x", "fsync x"]],

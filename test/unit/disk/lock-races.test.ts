@@ -13,7 +13,6 @@ import { type DiskCall, diskError, onDisk } from "../../support/disk-calls.ts";
 const self = identify(process.pid);
 type Answer = ReturnType<KernelLock["tryLock"]>;
 
-/** Returns the results in order, and repeats the last one. */
 function kernel(...answers: (Answer | (() => Answer))[]): KernelLock {
   return {
     tryLock: () => {

@@ -1,4 +1,3 @@
-// A running owner keeps its lock, with and without a kernel lock. An owner that has certainly ended loses it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -82,7 +82,7 @@ describe.each(claims)("of %s,", (what) => {
       );
       expect([...world.reserves]).toEqual([]);
       expect(seen).toEqual({ finished: [1] });
-      // Only the claim lets the rotation continue.
+      // After the claim, the rotation can continue.
       if (isPart) expect(world.entry("oauth_client.rotate")).toMatchObject({ state: "pending", last_error: null });
     },
   );

@@ -1,4 +1,3 @@
-// The act `send` sends nothing if a piece of its evidence is missing.
 import { describe, expect, it } from "vitest";
 import { type Seen, seenAt } from "../../../src/operations/acts/overwrite.ts";
 import { send } from "../../../src/operations/acts/send.ts";

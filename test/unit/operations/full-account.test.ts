@@ -1,4 +1,3 @@
-// If a service account has its maximum of clients, the message of the refused creation names clients to revoke.
 import { expect, it } from "vitest";
 import { createOAuthClient } from "../../../src/operations/client.ts";
 import { AWorld, type Ended } from "./a-world.ts";

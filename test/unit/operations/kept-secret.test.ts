@@ -1,4 +1,3 @@
-// The entry's ids take precedence over those of its kept secret.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
 import { withEntryIds } from "../../../src/secrets/secret-format.ts";

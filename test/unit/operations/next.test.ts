@@ -1,5 +1,5 @@
-// `next` decides the next step of an entry in every state with every relevant fact. The state also decides the next
-// command in `journal list`, and the exit code of a command that leaves the entry in it.
+// `next` decides the next step of an entry in every state with every relevant fact. The state also decides the next command
+// in `journal list`, and the exit code of a command that leaves the entry in that state.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import {

@@ -1,4 +1,3 @@
-// Two simultaneous creations for one request: each reports the other at its end, and both name the same credential to revoke.
 import { expect, describe, it } from "vitest";
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { createOAuthClient } from "../../../src/operations/client.ts";

@@ -68,7 +68,7 @@ describe("relative times", () => {
     [364 * day, "1 year ago"],
     [800 * day, "2 years ago"],
     [-5 * minute, "in 5 minutes"],
-    // A lifetime is displayed a moment after it was typed.
+    // A typed lifetime is displayed a moment later, when slightly less of it remains.
     [-(90 * day - 1000), "in 90 days"],
     [-(24 * 60 * minute - 1000), "in 24 hours"],
     [-(365 * day - 1000), "in 1 year"],

@@ -1,4 +1,3 @@
-// Every YAML reader must parse the output to the same JSON value.
 import { spawnSync } from "node:child_process";
 import * as fc from "fast-check";
 import { anyCharacter } from "../../support/any-text.ts";

@@ -1,4 +1,3 @@
-// Every defect is reported with its line, column and value, and with the allowed values.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Policy } from "../../../src/policy/policy.ts";

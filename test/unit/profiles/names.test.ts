@@ -1,4 +1,3 @@
-// Completion gets the names in the file, and no name from a defective file.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,3 @@
-// No request crashes the sandbox.
 import * as fc from "fast-check";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";

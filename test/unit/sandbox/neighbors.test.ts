@@ -1,4 +1,3 @@
-// The sandbox refuses access to the resources of another organization or management principal.
 import { expect, it } from "vitest";
 import { documentChanges, parseFault } from "../../../src/sandbox/fault.ts";
 import { aSandbox, send, basic, type RawResponse, create, list } from "./a-sandbox.ts";

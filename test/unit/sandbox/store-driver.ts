@@ -1,4 +1,3 @@
-// A process that changes the state thirty times, and reports each change once it is stored.
 import { newState } from "../../../src/sandbox/seed.ts";
 import { Store } from "../../../src/sandbox/store.ts";
 

@@ -55,7 +55,6 @@ function isZeroed(calls: readonly DiskCall[]): boolean {
   return Buffer.isBuffer(last) && last.every((byte) => byte === 0);
 }
 
-/** Runs the work once without a failure, and once for each of its calls, which then fails. */
 async function withEachCallFailing<T>(
   live: (folder: string) => Promise<T>,
   look: (about: {

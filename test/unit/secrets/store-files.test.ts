@@ -1,5 +1,4 @@
-// Adding a store changes three files of the program, as src/README.md says: its own, a line of destination.ts and a line of
-// registry.ts. No other file names a store.
+// A store is named in three files of the program (src/README.md): its own, destination.ts and registry.ts.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

@@ -1,5 +1,4 @@
-// integ writes a field once, only over the version that it read, and reads it back. After a lost response, a read decides.
-// The server is test/support/vault-server.ts.
+// After a lost response to a write, a read decides. The server is test/support/vault-server.ts.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,3 @@
-// integ removes a request's credential wherever the response repeats it.
 import { describe, expect, it } from "vitest";
 import { withoutEchoes } from "../../../../src/api/http/redaction.ts";
 

@@ -17,7 +17,7 @@ interface Case {
   readonly waits: boolean;
 }
 
-/** Names of responses that are incomplete until the connection ends. */
+/** First words of the names of responses that are incomplete until the connection ends. */
 const untilEnd = ["nothing", "half", "no last chunk", "a body up to the end"];
 
 function openEnd(name: string, outcome: string): Pick<Case, "outcome" | "waits"> {

@@ -1,4 +1,3 @@
-// Makes each disk call fail once: the failure is reported, the file stays valid, and no lock or open file is left.
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it, test } from "vitest";
@@ -142,7 +141,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
       const words = `${call} ${file.replaceAll(/[-.\w]{20,}/g, (name) => name.slice(0, 20))}`;
       seen.set(words, (seen.get(words) ?? 0) + 1);
       if (seen.get(words)! > (isFull ? 3 : 1)) continue;
-      // To save time, calls of locks and every second call that only reads fail in only one scene.
+      // In a sample, calls of locks and every second call that only reads fail in one scene only.
       const isLook = /^(?:lstat|stat|fstat|read|readFile|readdir|realpath|close)$/.test(call);
       if (!isFull && name !== "another entry" && (/\.lock/.test(file) || (isLook && number % 2 === 0))) continue;
       const path = await prepared();

@@ -1,4 +1,3 @@
-// Checks that a journal has only one name, and that its locks are next to it.
 import { linkSync, mkdirSync, readFileSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -22,7 +22,7 @@ interface Opened {
   readonly lockOf: (id: string) => string;
 }
 
-/** A journal without kernel locks, as in a container of another system. By default its clock is an hour ahead. */
+/** A journal without kernel locks, whose clock is an hour ahead by default. */
 function opened(path?: string, aheadMs = hour): Opened {
   const folder = mkdtempSync(join(tmpdir(), "integ-release-"));
   folders.push(folder);

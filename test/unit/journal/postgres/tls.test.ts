@@ -1,4 +1,3 @@
-// Unusable files for TLS are reported before any connection, and no check is ever skipped.
 import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

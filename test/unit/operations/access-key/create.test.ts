@@ -1,4 +1,3 @@
-// A key's creation is sent once. integ looks for its result on this machine, then in the list.
 import { describe, expect, it } from "vitest";
 import { markedName } from "../../../../src/api/access-keys.ts";
 import { createAccessKey, keyCreationIntent } from "../../../../src/operations/key.ts";

@@ -24,7 +24,6 @@ async function changedCells(acts: Acts): Promise<string[]> {
   return found;
 }
 
-/** Loads the act of `file` from a copy in which `from` is replaced by `to`. */
 async function without(file: string, [from, to]: readonly [string, string], name: string): Promise<Acts> {
   const text = readFileSync(join(source, "operations/acts", file), "utf8");
   expect(text.split(from).length, `${file} has it once: ${from}`).toBe(2);

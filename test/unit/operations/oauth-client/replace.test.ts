@@ -1,4 +1,3 @@
-// A client whose secret is lost is revoked, confirmed as revoked, and replaced under a new key.
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/operations/client.ts";
 import type { Outcome } from "../../../../src/operations/creation.ts";
