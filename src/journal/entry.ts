@@ -115,8 +115,9 @@ export function detailOf<O extends keyof NeededDetail>(
 export const clockSkewMs = 5 * 60_000;
 
 /** @returns milliseconds since 1970, by the service's clock if its offset is known */
-export function startedAt({ created_at, clock_offset_ms }: Entry): number {
-  return Date.parse(created_at) + (clock_offset_ms ?? 0);
+export function startedAt({ created_at, clock_offset_ms, detail: { sent_at = created_at } }: Entry): number {
+  // The offset is of the machine that sent the request, and another machine's fast clock may have recorded the creation.
+  return Math.min(Date.parse(created_at), Date.parse(sent_at)) + (clock_offset_ms ?? 0);
 }
 
 interface Here {

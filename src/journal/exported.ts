@@ -14,7 +14,7 @@ export function readExport(bytes: Buffer): EntryRecords[] {
   const line = scan.damage[0]?.line ?? scan.torn?.line ?? (contents.header === undefined ? 1 : undefined);
   if (line === undefined) return contents.ids().map((id) => ({ id, records: contents.records(id) }));
   throw new Failure("usage", `Line ${line} is not what integ journal export wrote.`, {
-    meaning: "Nothing was imported: a record is damaged or missing.",
+    meaning: "Nothing was imported: a record is damaged.",
     hint: "Run integ journal export again, or import the journal's own file.",
   });
 }

@@ -14,7 +14,7 @@ import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure, withRequestId } from "../errors.ts";
 import { type Entry, isDeferred, revokedEntry, lastErrorOf, clockSkewMs } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
-import { type Advice, flags, shell } from "../next-step.ts";
+import { type Advice, flags } from "../next-step.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
 import { type CreateOptions, create, type CreationContract, type CreationWork, type Outcome } from "./creation.ts";
@@ -304,14 +304,13 @@ async function slotFailure(run: Run, refusal: Failure): Promise<Failure> {
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
   const { service_account_id: account } = JSON.parse(run.lease.entry.request_text) as CreationRequest;
   const holders = await holdersOf(run, account);
-  const [first] = holders;
-  if (first === undefined) return refusal;
+  if (holders.length === 0) return refusal;
   const named = holders.map(({ id, status }) => (status === "active" ? id : `${id} (${status})`)).join(", ");
   return new Failure(refusal.kind, refusal.message, {
     ...refusal.details,
     meaning: `Nothing was revoked. If ${account} has all ${maxClients} clients that it can have, you can revoke one of these: ${named}.`,
-    hint: undefined,
-    nextCommand: shell`integ oauth-clients revoke ${first.id}`,
+    hint: "Revoke one that no program uses with integ oauth-clients revoke, then run the command again.",
+    nextCommand: undefined,
   });
 }
 

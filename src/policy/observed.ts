@@ -45,6 +45,8 @@ export interface Observed {
   readonly lost?: ReadonlyMap<string, readonly string[]>;
   /** Ids of the items' entries with a record that lacks a valid signature. */
   readonly untrusted?: ReadonlySet<string>;
+  /** Ids of the clients and keys that unfinished work made. */
+  readonly unsettled?: ReadonlySet<string>;
   /** Number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }

@@ -182,12 +182,11 @@ export function grantWords(item: PolicyItem): string {
 
 function unmanagedIn(
   { id: policyId, items }: Policy,
-  { works, clients, keys, nowMs }: Observed,
+  { works, clients, keys, nowMs, unsettled = new Set() }: Observed,
   decisions: readonly Decision[],
 ): Unmanaged[] {
-  const managed = new Set(
-    decisions.flatMap(({ current, choices = [] }) => [current?.id, ...choices.map(({ id }) => id)]),
-  );
+  const shown = decisions.flatMap(({ current, choices = [] }) => [current?.id, ...choices.map(({ id }) => id)]);
+  const managed = new Set([...unsettled, ...shown]);
   // Credentials of other policies count as managed: `adopt` refuses them.
   for (const [key, { candidates }] of works)
     if (itemOf(key).policy !== policyId) for (const id of candidates) managed.add(id);

@@ -108,14 +108,19 @@ async function checkShell({ command, check }: CommandTarget, tools: CommandTools
 /** A command with one of these variables counts as writing to another place for each client or key. */
 const hasOwnPlace = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|ENTRY)\b/;
 
-/** If the check fails or prints nothing, the content counts as absent. */
+/** A check that prints nothing shows that there is no content. A check that fails shows nothing. */
 async function foundBy({ command, check }: CommandTarget, tools: CommandTools, facts?: Environment): Promise<Found> {
-  if (check?.by !== "output")
-    return hasOwnPlace.test(command) ? { is: "absent" } : { is: "hidden", version: "unknown" };
-  const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
-  const run = await runShell(check.command, { env, signal, facts, timeLimitMs });
-  const text = run.status === 0 ? run.stdout.toString("utf8") : "";
-  return text.trim() === "" ? { is: "absent" } : { is: "text", text };
+  if (check?.by === "output") {
+    const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
+    const run = await runShell(check.command, { env, signal, facts, timeLimitMs });
+    const text = run.stdout.toString("utf8");
+    if (run.status === 0) return text.trim() === "" ? { is: "absent" } : { is: "text", text };
+  }
+  if (hasOwnPlace.test(command)) return { is: "absent" };
+  const differsBy: ("serviceAccount" | "profile")[] = [];
+  if (/\bINTEG_SERVICE_ACCOUNT\b/.test(command)) differsBy.push("serviceAccount");
+  if (/\bINTEG_PROFILE_NAME\b/.test(command)) differsBy.push("profile");
+  return { is: "hidden", version: "unknown", differsBy };
 }
 
 /** Matches a program's name or path at the start of a command, without shell syntax. */

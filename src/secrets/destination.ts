@@ -207,7 +207,12 @@ export function commandMark({ command, as = "raw" }: { readonly command: string;
 export type Found =
   | { readonly is: "absent"; readonly version?: string | undefined }
   | (FoundContent & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
-  | (FoundContent & { readonly is: "hidden"; readonly version: string });
+  | (FoundContent & {
+      readonly is: "hidden";
+      readonly version: string;
+      /** The place of a command may differ by these. */
+      readonly differsBy?: readonly ("serviceAccount" | "profile")[];
+    });
 
 interface FoundContent {
   /** Client id or key id of a profile's credential. */

@@ -84,7 +84,7 @@ export class Undelivered {
     }
     throw new Failure("failed", `${this.#pathOf(entry)} is damaged.`, {
       meaning: "It was left as it is: you may still find the secret in it. Without it the secret is lost.",
-      nextCommand: shell`rm ${this.#pathOf(entry)} && integ journal recover ${entry}`,
+      hint: `Look for the secret in it. If it is not there, remove the file and run integ journal recover ${entry}.`,
     });
   }
 

@@ -5,7 +5,7 @@ import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
 import type { Found } from "./destination.ts";
 import { AddressedStore, type OpenStore, type Store, type StoreFacts } from "./store.ts";
-import { type Advice, shell, flags } from "../next-step.ts";
+import { type Advice, flags } from "../next-step.ts";
 
 interface Address {
   readonly namespace: string;
@@ -135,11 +135,9 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   /** Omits kubectl's error, which may contain the secret. */
   #refusal(stderr: string, what: string): Failure {
     const manager = /conflict with "([^"\n]{1,128})"/.exec(stderr)?.[1];
-    const { namespace, secret, key } = this.at;
     if (manager !== undefined)
       return new Failure("conflict", `${this.name}: the key is managed by ${manager}, and is not overwritten.`, {
-        hint: "Remove it there, then run the command again.",
-        nextCommand: shell`kubectl patch secret ${secret} --namespace ${namespace} --type=json -p ${JSON.stringify([{ op: "remove", path: `/data/${key}` }])}`,
+        hint: `Name another key. If ${manager} no longer needs this one, remove it there and run the command again.`,
       });
     if (/Operation cannot be fulfilled|\(AlreadyExists\)/.test(stderr))
       return new Failure("conflict", `${this.name}: the Secret was changed meanwhile.`, {

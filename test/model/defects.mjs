@@ -59,7 +59,7 @@ export const defects = [
     name: "52 the clock of the first command decides which client was created",
     changes: [
       ["operations/orphan.ts", "offset !== null && Math.abs(offset) <= clockSkewMs;", "true;"],
-      ["journal/entry.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
+      ["journal/entry.ts", "Date.parse(sent_at)) + (clock_offset_ms ?? 0)", "Date.parse(sent_at))"],
     ],
   },
   {
@@ -70,7 +70,7 @@ export const defects = [
         "const { kept_at, attempted_at = [] } = entry.detail;",
         "const { kept_at, attempted_at = [] } = entry.detail;\n  return undefined;",
       ],
-      ["journal/entry.ts", "(detail.attempted_at ?? []).filter((place) => place !== here)", "[]"],
+      ["journal/entry.ts", "attemptedPlaces(here, detail).filter((place) => place !== here.place)", "[]"],
     ],
   },
   {

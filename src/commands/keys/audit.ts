@@ -10,6 +10,7 @@ import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";
 import { type Advice, shell, stepAs } from "../../next-step.ts";
+import { isOf } from "../../policy/works.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { relativeTime } from "../../output/relative-time.ts";
@@ -101,12 +102,12 @@ async function ofPolicies(context: Context, { baseUrl, organizationId }: ActiveP
   );
 }
 
-async function overlaps(context: Context, { baseUrl }: ActiveProfile): Promise<Map<string, Advice>> {
+async function overlaps(context: Context, { baseUrl, organizationId }: ActiveProfile): Promise<Map<string, Advice>> {
   const entries = await context
     .journal()
     .then((journal) => journal.select({ states: ["waiting"], operation: "access_key.rotate" }))
     .catch(onFailure(() => []));
-  const ofAccount = entries.filter(({ base_url }) => base_url === baseUrl);
+  const ofAccount = entries.filter((entry) => isOf(entry, { baseUrl, organizationId: organizationId ?? null }));
   return new Map(
     ofAccount.map((entry): [string, Advice] => [
       entry.detail.old_key ?? "",

@@ -9,7 +9,15 @@ import type { Entry } from "../../journal/entry.ts";
 import { deliveries, type Holder, holdersOf, lostPlaces, placeOf } from "../../policy/holders.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { ClientInventory, isOf, itemKey, rotatedInPlace, type WorkScope, worksByName } from "../../policy/works.ts";
+import {
+  ClientInventory,
+  isOf,
+  itemKey,
+  rotatedInPlace,
+  unsettledIn,
+  type WorkScope,
+  worksByName,
+} from "../../policy/works.ts";
 import { isLoopback } from "../../profiles/address.ts";
 import { ownershipIn } from "../keys/own-key.ts";
 import { eachInParallel } from "../../parallel.ts";
@@ -67,7 +75,8 @@ export async function observe(
   const untrusted = await journal.untrusted(entriesOf(policy, works));
   const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
   const lost = lostPlaces(entries, { scope, works });
-  return { entries, observed: { ...observed, vanished, elsewhere, untrusted, lost } };
+  const unsettled = unsettledIn(entries, scope);
+  return { entries, observed: { ...observed, vanished, elsewhere, untrusted, lost, unsettled } };
 }
 
 export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {

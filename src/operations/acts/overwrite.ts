@@ -301,7 +301,7 @@ async function isReplaceable(
   if (ownPlaces.some((place) => isOwn(place, entry))) return true;
   if (ownPlaces.some((place) => isKnown(consentTo(place)))) return true;
   const item = await entriesOfItem(journal, entry);
-  if (at.kind === "command" && found.is === "hidden") return !(await isTaken(journal, { entry, item, at }));
+  if (at.kind === "command" && found.is === "hidden") return !(await isTaken(journal, { entry, item, at, found }));
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
   // For the replaced entry, an interrupted write and a consent count too, because this entry continues its work.
   const isWrite = (place: SingleRecord, by: Entry): boolean =>
@@ -311,23 +311,24 @@ async function isReplaceable(
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
-/**
- * True if the same command got another secret that may still work. Only secrets with equal variables count, because the command
- * may choose the place by its variables.
- */
+interface CommandContent {
+  readonly entry: Entry;
+  readonly item: readonly Entry[];
+  readonly at: SingleRecord;
+  readonly found: Extract<Found, { is: "hidden" }>;
+}
+
+/** True if the same command stored another secret at the same place, and that secret may still work. */
 async function isTaken(
   journal: Journal,
-  { entry, item, at }: { readonly entry: Entry; readonly item: readonly Entry[]; readonly at: SingleRecord },
+  { entry, item, at, found: { differsBy = [] } }: CommandContent,
 ): Promise<boolean> {
   const own = new Set(item.map(({ id }) => id));
-  const variables = (one: Entry): string => {
-    const { serviceAccount, profile } = originOf(one);
-    return JSON.stringify([one.operation.split(".")[0], serviceAccount, profile]);
-  };
+  const place = (one: Entry): string => JSON.stringify(differsBy.map((name) => originOf(one)[name]));
   const all = await journal.select({ all: true });
   const others = all.filter((one) => !own.has(one.id) && !isExpiredKey(one, entry));
   const isDelivered = (place: SingleRecord): boolean => isSamePlace(place, at) && proofOf(place) !== undefined;
-  for (const one of others.filter((each) => variables(each) === variables(entry)))
+  for (const one of others.filter((each) => place(each) === place(entry)))
     if (placesOf(one.destination).some(isDelivered) && !(await isRevokedBy(journal, all, one))) return true;
   return false;
 }

@@ -60,7 +60,7 @@ describe("an export", () => {
     expect(failure.kind).toBe("usage");
     expect(failure.message).toBe(`Line ${line} is not what integ journal export wrote.`);
     expect(failure.details).toEqual({
-      meaning: "Nothing was imported: a record is damaged or missing.",
+      meaning: "Nothing was imported: a record is damaged.",
       hint: "Run integ journal export again, or import the journal's own file.",
     });
   });

@@ -37,6 +37,10 @@ it.each([
   expect(startedAt(entry({ clock_offset_ms }))).toBe(expected);
 });
 
+it("the start of an entry from a fast clock, first sent by another machine, is its sending", () => {
+  expect(startedAt(entry({ created_at: at(60 * minute), detail: { sent_at: at(minute) } }))).toBe(start + minute);
+});
+
 it.each([
   ["was not requested", undefined, 10, 60, undefined],
   ["was requested as a date", at(60 * minute), 10, 60, undefined],

@@ -14,7 +14,7 @@ import type {
   PolicyItem,
   RotationRule,
 } from "../../../src/policy/policy.ts";
-import { ClientInventory, worksByName } from "../../../src/policy/works.ts";
+import { ClientInventory, unsettledIn, worksByName } from "../../../src/policy/works.ts";
 import { commandMark } from "../../../src/secrets/destination.ts";
 import { isOpen, opensAt, readWindow } from "../../../src/policy/window.ts";
 import { entry, now, own, scope } from "./an-entry.ts";
@@ -116,6 +116,7 @@ const observed = ({
   elsewhere: new Set(elsewhere),
   untrusted: new Set(untrusted),
   lost: lostPlaces(entries, { scope, works: worksByName(entries, scope) }),
+  unsettled: unsettledIn(entries, scope),
   holders: holdersOf(entries, {
     scope,
     works: worksByName(entries, scope),
@@ -655,6 +656,13 @@ describe("slots", () => {
     const unproven = rotation("a", { id: "oc_2", old: "oc_1", state: "pending", detail: {} });
     const world = { entries: [created("a", "oc_1"), unproven], clients: [seen("oc_1"), seen("oc_2"), seen("oc_7")] };
     expect(plan(policy([client("a")]), world).unmanaged.map(({ id }) => id)).toEqual(["oc_7"]);
+  });
+
+  it("of a rotation whose new secret is not delivered: the new client is not unmanaged", () => {
+    const started = rotation("a", { id: null, old: "oc_1", state: "undelivered", detail: {} });
+    const made = entry({ parent: started.id, resource_id: "oc_2", state: "undelivered" });
+    const world = { entries: [created("a", "oc_1"), started, made], clients: [seen("oc_1"), seen("oc_2")] };
+    expect(plan(policy([client("a")]), world).unmanaged).toEqual([]);
   });
 
   it.each(["absent", "disabled"])("are not used for a client that is %s, except with --retry", (status) => {

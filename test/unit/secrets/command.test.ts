@@ -1,7 +1,7 @@
 // A check after a command must print the raw secret, in whatever format the command received it.
 import { describe, expect, it } from "vitest";
 import { commandDestination } from "../../../src/secrets/command.ts";
-import type { SecretFormat } from "../../../src/secrets/destination.ts";
+import type { Found, SecretFormat } from "../../../src/secrets/destination.ts";
 import { renderSecret } from "../../../src/secrets/secret-format.ts";
 import { canary, client, delivery, key } from "./a-secret.ts";
 import { known } from "../../support/known-places.ts";
@@ -50,6 +50,26 @@ describe.each(formats)("a check of %s", (as) => {
     const text = renderSecret(client, as, delivery.origin);
     expect(await checked(as, text)).toMatch(as === "raw" || as === "line" ? /^delivered$/ : refused);
   });
+});
+
+it.each<[string, string, string | undefined, Found]>([
+  ["no check", "cat", undefined, { is: "hidden", version: "unknown", differsBy: [] }],
+  ["a check that fails", "cat", "echo text; false", { is: "hidden", version: "unknown", differsBy: [] }],
+  ["a check that prints nothing", "cat", "true", { is: "absent" }],
+  ["a check that prints a text", "cat", "echo text", { is: "text", text: "text\n" }],
+  ["a command for each client or key", "cat >$INTEG_RESOURCE_ID", undefined, { is: "absent" }],
+  [
+    "a command for each service account and profile",
+    "cat >$INTEG_SERVICE_ACCOUNT-$INTEG_PROFILE_NAME",
+    undefined,
+    { is: "hidden", version: "unknown", differsBy: ["serviceAccount", "profile"] },
+  ],
+])("before a command runs, it finds this with %s", async (_what, command, check, expected) => {
+  const target = { command, ...(check === undefined ? {} : { check: { command: check, by: "output" } as const }) };
+  const tools = { env: { PATH: process.env.PATH }, ...known, onStderr: () => {} };
+  const looks: Found[] = [];
+  await commandDestination(target, tools).prepare("work", { may: async (_at, found) => void looks.push(found) });
+  expect(looks).toEqual([expected]);
 });
 
 describe("before anything is sent to the API", () => {

@@ -185,8 +185,6 @@ const otherItems = new Set([
   "the same client on another account",
   "no client of this one",
 ]);
-/** A command gets `INTEG_OAUTH_CLIENT_ID` only for a client, so it may store a key elsewhere. */
-const othersByCommand = new Set([...otherItems].filter((one) => one !== "a key of the same name as a client"));
 const refused = "refused (usage)";
 
 function contentCells(kind: Kind): Cell[] {
@@ -372,14 +370,22 @@ function unreadableCells(): Cell[] {
   ];
 }
 
-/** A command without a check shows no content: the deliveries by the same command decide. */
+/** A command whose check is missing or fails shows no content: the deliveries by the same command decide. */
 function commandCells(): Cell[] {
   const at = (more: Partial<RecordOf<"command">> = {}) => ({ kind: "command", mark: "m", ...more }) as const;
   const given = { destination: at({ proof: "digest" }) };
-  const cell = (name: string, expected: string, world: World, to: SingleRecord = at()): Cell => ({
+  const cell = (
+    name: string,
+    expected: string,
+    world: World,
+    {
+      to = at(),
+      by = [],
+    }: { readonly to?: SingleRecord; readonly by?: readonly ("serviceAccount" | "profile")[] } = {},
+  ): Cell => ({
     name: `command: ${name}`,
     expected,
-    run: decides(world, to, { is: "hidden", version: "unknown" }),
+    run: decides(world, to, { is: "hidden", version: "unknown", differsBy: by }),
   });
   const requestOf = (id: string) => ({ request_text: JSON.stringify({ service_account_id: id }) });
   const ofFirst = entryOf("oauth_client.create", { ...done, resource_id: "oac_x", ...given, ...requestOf("sa_1") });
@@ -399,10 +405,26 @@ function commandCells(): Cell[] {
   return [
     cell("no secret yet", "replaced", { entry }),
     cell("the secret of another client", refused, { entry, others: [delivered] }),
-    cell("that secret, with --force", "replaced", { entry, others: [delivered] }, at({ consent: "version unknown" })),
-    cell("the secret of another service account's client", "replaced", of("sa_2")),
-    cell("the secret of the same service account's client", refused, of("sa_1")),
-    cell("another command", "replaced", { entry, others: [delivered] }, at({ mark: "other" })),
+    cell(
+      "that secret, with --force",
+      "replaced",
+      { entry, others: [delivered] },
+      { to: at({ consent: "version unknown" }) },
+    ),
+    cell("the secret of another service account's client", refused, of("sa_2")),
+    cell("that secret, and the place depends on the service account", "replaced", of("sa_2"), {
+      by: ["serviceAccount"],
+    }),
+    cell("the secret of the same service account's client", refused, of("sa_1"), { by: ["serviceAccount"] }),
+    cell("the secret of another profile's client", refused, { entry, others: [{ ...delivered, profile: "q" }] }),
+    cell(
+      "that secret, and the place depends on the profile",
+      "replaced",
+      { entry, others: [{ ...delivered, profile: "q" }] },
+      { by: ["profile"] },
+    ),
+    cell("the secret of a key", refused, { entry, others: [{ ...delivered, operation: "access_key.create" }] }),
+    cell("another command", "replaced", { entry, others: [delivered] }, { to: at({ mark: "other" }) }),
     cell("an entry without a secret", "replaced", {
       entry,
       others: [entryOf("oauth_client.create", { destination: at() })],
@@ -414,7 +436,7 @@ function commandCells(): Cell[] {
     cell("the secret of a client that another entry revoked", refused, isRevokedBy("oac_y")),
     cell("the secret of a client that an untrusted entry revoked", refused, { ...revoked, untrusted }),
     ...Object.entries(connections).map(([connection, make]) =>
-      cell(`delivered for ${connection}`, othersByCommand.has(connection) ? refused : "replaced", make(given)),
+      cell(`delivered for ${connection}`, otherItems.has(connection) ? refused : "replaced", make(given)),
     ),
   ];
 }

@@ -90,11 +90,11 @@ describe("overwrite needs each of its conditions", () => {
     ],
     [
       "a command may have the secret of another",
-      "return !(await isTaken(journal, { entry, item, at }));",
+      "return !(await isTaken(journal, { entry, item, at, found }));",
       "return true;",
     ],
     ["a command may have been used for the same item", "!own.has(one.id) && !isExpiredKey", "!isExpiredKey"],
-    ["variables distinguish service accounts", "variables(each) === variables(entry)", "true"],
+    ["a command's place may depend on the service account", "place(each) === place(entry)", "true"],
     ["an expired key does not count", " && !isExpiredKey(one, entry)", ""],
     [
       "an item's entries are of one organization",
