@@ -17,7 +17,6 @@ export function modulesIn(bundle: Readonly<Record<string, Part>>): string[] {
   return Object.values(bundle).flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));
 }
 
-/** @returns undefined for a file outside node_modules */
 export function packageFolder(module: string): string | undefined {
   return /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(module.replace(/^\0/, ""))?.[1];
 }

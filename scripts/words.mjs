@@ -116,7 +116,6 @@ function notesOf(block) {
   return block.split("\n").map(keep).join("\n");
 }
 
-/** Includes comments in code blocks, but no other code. */
 export function proseOfDocument(text) {
   const blank = (code) => code.replaceAll(/[^\n]/g, " ");
   const prose = text.replace(/^```[\s\S]*?^```/gm, notesOf).replace(/`[^`\n]*`/g, blank);

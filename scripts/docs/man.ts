@@ -156,7 +156,6 @@ const glyphs: Readonly<Record<string, string>> = {
   "~": "\\(ti",
 };
 
-/** Escapes the characters that roff interprets. */
 function plain(words: string): string {
   const escaped = words.replaceAll(/[\\'`^~-]/g, (character) => glyphs[character]!);
   return escaped.replaceAll(/[^\0-\x7f]/gu, (character) => {

@@ -100,7 +100,6 @@ function cell(words: string): string {
   return prose(words).replaceAll("|", "\\|");
 }
 
-/** Escapes Markdown, except for code in backticks. */
 function prose(words: string): string {
   return words
     .split(/(`[^`]*`)/)

@@ -2,7 +2,7 @@
 //
 //   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]
 //
-// --archive also packs the three files into integ-<version>-<platform>.tar.gz, which is a third as large.
+// --archive also packs the three files into integ-<version>-<platform>.tar.gz.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -47,7 +47,7 @@ function buildExecutable(node, out) {
     output: unfinished,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // The executable must ignore NODE_OPTIONS.
+    // Otherwise NODE_OPTIONS, which is meant for other programs, would change how integ runs.
     execArgvExtension: "none",
   };
   writeFileSync(settings, JSON.stringify(sea));

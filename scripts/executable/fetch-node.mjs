@@ -41,7 +41,7 @@ export function fetchNode(cache) {
   return node;
 }
 
-/** Runs the npm that runs this script, else the one in PATH. */
+/** Runs the npm that runs this script, else `npm` from PATH. */
 function npm(words) {
   const [program, ...first] = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ["npm"];
   return execFileSync(program, [...first, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });

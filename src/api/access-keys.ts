@@ -103,7 +103,7 @@ export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyReq
 export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
-  /** Ids that the new key cannot have: those of replaced keys and of the caller's key. */
+  /** Ids that the new key cannot have: those of the keys that it replaces, and of the key that sent the request. */
   notIds: readonly (string | undefined)[],
 ): string | undefined {
   const keyType = request.keyType ?? "user_bound";
@@ -139,7 +139,7 @@ function expiryDifference(shown: string | null | undefined, requested: string | 
   );
 }
 
-/** These requests have no idempotency key, so a change that may have arrived must not be repeated. */
+/** §4.4 gives creations and rotations no idempotency key, so one that may have arrived must not be repeated. */
 export interface AccessKeys {
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;

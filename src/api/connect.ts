@@ -36,7 +36,6 @@ export interface Service {
   readonly contract: Contract;
   readonly raw: Raw;
   readonly tokens: Tokens;
-  /** See `Caller`. Keys are of the legacy contract. */
   authorize(contract: "v1" | "legacy"): ReturnType<Caller["authorize"]>;
   /** How far the service's clock is ahead of this machine's, in ms; undefined before a response with a `Date`. */
   clockOffset(): number | undefined;
@@ -47,7 +46,6 @@ const anonymous: Authorization = {
   dropToken: () => false,
 };
 
-/** Opens no connection until a method is called. */
 export function connect(options: ConnectOptions): Service {
   const { transport, baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
   const { timed, onExchange, clockOffset } = watchClock(options);

@@ -115,7 +115,6 @@ function compareVersion(root: JsonObject, asked: string | undefined): Finding[] 
 
 interface Operation {
   readonly operation: JsonObject;
-  /** By `<place> <name>`, such as `query limit`. */
   readonly parameters: ReadonlyMap<string, JsonObject>;
 }
 

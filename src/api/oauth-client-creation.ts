@@ -1,5 +1,5 @@
-// Checks and builds a client's creation, and interprets its response (§4.2, §8). Commands check input with this file, so it has
-// no heavy imports.
+// Checks and builds the creation of a client, and interprets the response (§4.2, §8). Has no heavy imports, because
+// commands check their input with it.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt, Salvage } from "./call/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";

@@ -1,4 +1,5 @@
-// Finds the key of a creation whose response was lost, or gives the doubts about its absence.
+// Finds the key of a creation whose response was lost. If no listed key fits, gives the reasons why the key may exist
+// anyway.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-keys.ts";
 import type { Rows } from "./json/unknown-list.ts";
 /** @assumed after a lost connection, a request is processed for this long at most (§4.4 "not shown") */
@@ -29,12 +30,12 @@ export interface Criteria {
 }
 
 export type Search =
-  /** One unused key fits. It is `certain` if the random mark identifies it. */
+  /** One unused key fits. `certain`: its name has the random mark. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
   /** The only key that fits has been used: someone has its secret. */
   | { readonly kind: "used"; readonly key: AccessKey }
   | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
-  /** No key fits. Without doubts, none was created. */
+  /** No key fits. If `doubts` is empty, the service created none. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
 export function findOrphan(rows: Rows, sought: Criteria, now: number): Search {
@@ -65,7 +66,7 @@ function scopeSet(scopes: readonly string[]): string {
   return JSON.stringify([...new Set(scopes)].sort());
 }
 
-/** A service may not store fractions of a second. */
+/** A service may drop fractions of a second. */
 function isSameTime(a: string | null, b: string | null): boolean {
   if (a === null || b === null) return a === b;
   return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;

@@ -90,7 +90,10 @@ function limitFor({ limit, left }: PagesOptions): number | undefined {
   return left && limit !== undefined ? Math.min(limit, left()) : limit;
 }
 
-/** A partly used page must be requested with a smaller limit: its token would skip rows. */
+/**
+ * A page that may be used only in part is not requested early: it needs a smaller limit, because its token would skip
+ * rows.
+ */
 function isNextWanted({ rows }: Page, { limit, left }: PagesOptions): boolean {
   return !left || (limit !== undefined && left() - rows.length >= limit);
 }

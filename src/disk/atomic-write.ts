@@ -132,7 +132,7 @@ export async function createWhole(path: string, pieces: AsyncIterable<string> | 
   syncFolder(dirname(path));
 }
 
-/** Creates a small new private file: a killed process leaves the complete file, or none. */
+/** Creates a small new private file, which gets its name once complete; a killed process may leave a temporary file. */
 export function createNamed(path: string, data: FileContent): void {
   const temporary = temporaryName(path);
   createFile(temporary, data, { durable: "content" });

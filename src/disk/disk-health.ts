@@ -11,7 +11,6 @@ export class DiskHealth {
     this.#failure ??= why;
   }
 
-  /** @throws Failure `failed` after a failed write or removal */
   assertHealthy(): void {
     if (this.#failure === undefined) return;
     throw new Failure("failed", `The disk failed during the command, and nothing more is sent: ${this.#failure}`, {

@@ -78,7 +78,7 @@ function isOwner(read: unknown): read is LockOwner {
   );
 }
 
-/** True if no process has this number. False for processes of other users. */
+/** A process of another user counts as running, because the signal fails with `EPERM`. */
 export function isNotRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

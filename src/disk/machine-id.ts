@@ -10,7 +10,7 @@ import { makeFolders, readPrivateFile } from "./private-file.ts";
 export interface MachineId {
   find(): string | undefined;
   make(): string;
-  /** Differs in a copy of the state folder, such as a restored backup, which lacks later changes. */
+  /** Identifies this copy of the state folder: a restored backup, which lacks later changes, has another value. */
   copy(): string;
 }
 

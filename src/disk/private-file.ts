@@ -22,7 +22,7 @@ import { dirname, basename, join, sep } from "node:path";
 
 const hasModes = process.platform !== "win32";
 
-/** True if the file belongs to this user. Root may use all files, such as a folder mounted into a container. */
+/** Root may use the files of other users, for example in a folder mounted into a container. */
 function isMine(stats: Stats): boolean {
   const me = process.getuid?.();
   return me === undefined || me === 0 || stats.uid === me;
@@ -41,7 +41,7 @@ export function ensurePrivateFolder(path: string): void {
   checkPrivateFolder(path);
 }
 
-/** @throws Failure `usage` for a folder that another user owns or can write to */
+/** @throws Failure `usage` for a path that is not a folder, or a folder that another user owns or can write to */
 export function checkPrivateFolder(path: string): void {
   const stats = statSync(path);
   if (!stats.isDirectory()) throw new Failure("usage", `Cannot use ${path}: it is not a folder.`);
@@ -181,7 +181,6 @@ function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Resolves links in the folder of each path, once per folder; a path in a missing folder stays unchanged. */
 function realPaths(): (path: string) => string {
   const folders = new Map<string, string | undefined>();
   return (path) => {
@@ -205,8 +204,8 @@ function attempted<T>(work: () => T): T | undefined {
 }
 
 /**
- * Output must never replace integ's own files. True if the path is one of these files under any name, is inside one of
- * these folders, or adds a suffix to one of them, as in `journal.ndjson.damaged-…`.
+ * Neither output nor a secret may replace integ's own files. True if the path is one of these files under any name, is
+ * inside one of these folders, or adds a suffix to one of them, as in `journal.ndjson.damaged-…`.
  */
 export function isAmong(own: readonly string[], path: string): boolean {
   const realPath = realPaths();
@@ -218,7 +217,9 @@ export function isAmong(own: readonly string[], path: string): boolean {
   return identity !== undefined && ownPaths.some((one) => identityAt(one) === identity);
 }
 
-/** A path that cannot be read cannot be written either, so undefined is safe. */
+/**
+ * Undefined is safe: a missing file is not one of integ's files, and a path that cannot be looked up cannot be written.
+ */
 function identityAt(path: string): string | undefined {
   const stats = attempted(() => statSync(path, { bigint: true, throwIfNoEntry: false }));
   return stats && `${stats.dev} ${stats.ino}`;

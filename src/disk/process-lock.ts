@@ -1,8 +1,8 @@
 // Locks between processes: files that name their owners.
 // A lock file is written under a temporary name and then linked, which fails if the lock exists. A kernel lock shows if
-// its owner runs; without one, the owner must certainly have ended before another process removes the lock. A second
-// lock protects the removal. Its name contains the ended owner's random text, so that no process removes the file of a
-// later owner.
+// its owner runs; without one, another process removes the lock file only if the owner has certainly ended, or if a
+// user orders the removal. A second lock protects the removal. Its name contains the ended owner's random text, so that
+// no process removes the file of a later owner.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -23,7 +23,7 @@ import {
 import { carefulOpen, isAt, writeAll } from "./write.ts";
 
 export interface OwnedLock extends HeldLock {
-  /** False after a user removed the lock with `forceUnlock`. */
+  /** False after `release`, and after a user removed the lock with `forceUnlock`. */
   isHeld(): boolean;
 }
 
@@ -45,7 +45,7 @@ type LockState =
   | { readonly kind: "ours"; readonly lock: OwnedLock };
 
 const opening = fs.constants.O_RDWR | carefulOpen;
-/** More rounds than real races need; after them, the caller waits for the lock. */
+/** More rounds than real races need; after them, the lock counts as held. */
 const rounds = 16;
 
 /**
@@ -247,7 +247,7 @@ function backoffMs(round: number): number {
  * Acquires a lock, and removes lock files of ended owners beside it.
  * @param path the lock's file, `<something>.lock`, in an existing folder
  * @param options.waitMs how long to wait for a running holder (default 10 s)
- * @param options.whenHeld returns the error for a lock that is still held then; gets its owner (undefined if unknown)
+ * @param options.whenHeld returns the error if the lock is still held after `waitMs`; `owner` is undefined if unknown
  * @throws the error of the file call if the folder is unusable
  */
 export async function waitForLock(

@@ -37,7 +37,7 @@ export function truncateAppended({ fd, size }: Appended): void {
   try {
     ftruncateSync(fd, size);
   } catch {
-    // The next append finds an incomplete line, or a record without effect.
+    // The next append handles what stays: an incomplete line, or a record that had no effect.
   }
 }
 
@@ -96,7 +96,6 @@ export function removeFile(path: string): void {
   }
 }
 
-/** True if the path names the open file. */
 export function isAt(path: string, fd: number): boolean {
   const open = fstatSync(fd, { bigint: true });
   const current = lstatSync(path, { bigint: true, throwIfNoEntry: false });

@@ -99,7 +99,6 @@ function whereLines(
   return joinedWithin(parts.filter((part) => part !== undefined).map(oneLine), width && width - 2);
 }
 
-/** An error that is not a `Failure` is a bug of integ. JSON formats get an error of kind `failed`; other formats get the stack. */
 export function renderBug(error: unknown, style?: FailureStyle): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const message = `This is a bug in integ: ${reasonOf(error)}`;

@@ -9,7 +9,7 @@ export interface FieldPath {
 }
 
 /**
- * `names` are already split at commas. Surrounding white space is dropped.
+ * `names` are already split at commas.
  * @throws Failure `usage` for an empty name or step, or a repeated name
  */
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
@@ -51,8 +51,8 @@ export function asColumns(
 }
 
 /**
- * Undefined for a missing value. A key equal to the whole path has priority over its steps; a step into an array is an index
- * from 0.
+ * @returns undefined for a missing value. A key equal to the whole path has priority over its steps; a step into an
+ * array is an index from 0.
  */
 export function valuesAt(parts: Parts, fields: readonly FieldPath[]): (JsonText | undefined)[] {
   return fields.map(({ name, steps }) => {
@@ -69,8 +69,8 @@ function member(value: JsonText, step: string): JsonText | undefined {
 }
 
 /**
- * @returns compact JSON with exactly the requested fields in order, each named by its typed path. Missing fields are `null`, values
- * keep their text, and arrays are projected element by element. Without `fields`, the whole value.
+ * @returns compact JSON with exactly the requested fields in order, each named by its typed path. Missing fields are
+ * `null`, values keep their text, and arrays are projected element by element. Without `fields`, the whole value.
  */
 export function projected(root: JsonText, fields: readonly FieldPath[] | undefined): string {
   if (fields === undefined) return root.compact();
@@ -160,7 +160,6 @@ export class ChosenFields {
     return this.#missing;
   }
 
-  /** The requested fields of a row as compact JSON; without a request, the whole row. */
   of(row: JsonText): string {
     if (this.#fields !== undefined && row.isObject) return objectOf(this.#keys, this.valuesOf(row));
     this.see(row);

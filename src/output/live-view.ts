@@ -52,7 +52,6 @@ export class LiveLine implements LiveText {
     this.#spinner?.clear();
   }
 
-  /** Forgets all operations. */
   close(): void {
     this.#labels.length = 0;
     this.#stop();
@@ -122,7 +121,6 @@ export interface LiveTable {
 
 /** The word `waiting` would be wrong: it is the state of a rotation in its overlap. */
 const notStarted = "not started";
-/** Screen lines that the table leaves free. */
 const freeLines = 6;
 const maxRows = 20;
 
@@ -171,7 +169,6 @@ class DrawnTable implements LiveTable {
     return `${this.#title}: ${all.filter(({ isDone }) => isDone).length} of ${all.length} finished`;
   }
 
-  /** In this order: running, finished (from the last), not started. Items without space are counted. */
   #lines(room: number, columns: number): string[] {
     const all = [...this.#states].map(([item, { state, isDone }]) => ({ item: visibleText(item), state, isDone }));
     const running = all.filter(({ isDone, state }) => !isDone && state !== notStarted);
@@ -290,7 +287,6 @@ function countdownLabel(
   };
 }
 
-/** Counts the seconds since the label's last change. */
 function drawn(
   begin: (label: Label) => Progress,
   { label, elapsed }: { readonly label: string; readonly elapsed: () => number },

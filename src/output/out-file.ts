@@ -43,8 +43,8 @@ export interface OutFileOptions {
 }
 
 /**
- * Minimum interval between resume points: each requires a sync of the file, which is slow. After a crash, a resumed run fetches
- * the rows after the resume point again.
+ * Minimum interval between resume points: each requires a sync of the file, which is slow. After a crash, a resumed run
+ * fetches the rows after the resume point again.
  */
 const saveIntervalMs = 1000;
 
@@ -84,13 +84,13 @@ export class OutFile implements Sink {
     });
   }
 
-  /** Notes that all rows so far are complete; at most once per interval, the resume point is written. */
+  /** Call when all rows so far are complete. Writes the resume point at most once per interval. */
   mark(at: ListEnd & { readonly rows: number }): void {
     this.#resumePoint = { ...at, bytes: this.#bytes };
     if (this.#options.elapsed() - this.#notedAt >= saveIntervalMs) this.#note();
   }
 
-  /** Syncs the file, then removes the resume point. @returns the file's size in bytes */
+  /** @returns the file's size in bytes */
   finish(): number {
     this.#try("finish", () => {
       fsyncSync(this.#open());
@@ -101,7 +101,7 @@ export class OutFile implements Sink {
     return this.#bytes;
   }
 
-  /** Closes the file of a failed list. Writes the resume point, or with `forGood` removes it. */
+  /** Call after a failed list. With `forGood`, a later run cannot continue it. */
   abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
     if (forGood) removeFile(resumePointPath(this.path));

@@ -75,7 +75,7 @@ export interface Output extends Questions {
   load(): Promise<void>;
   /** @param text the API's JSON object */
   resource(text: string, view: ResourceView): Promise<void>;
-  /** Prints integ's own JSON document. */
+  /** Prints a JSON document of integ; with the format `table`, as YAML. */
   document(value: unknown, how?: { readonly isRead?: boolean }): Promise<void>;
   /** Writes nothing before the first page or the end. @param to a file instead of stdout */
   list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
@@ -91,7 +91,9 @@ export interface Output extends Questions {
   newFile(path: string, pieces: AsyncIterable<string> | Iterable<string>): Promise<void>;
   /** Replaces a file atomically; other users may read it. @throws Failure if the write fails; the old file stays */
   replacedFile(path: string, text: string): Promise<void>;
-  /** Escapes at a terminal. The service's text must first pass through `visibleText`. */
+  /**
+   * Escapes at a terminal, but keeps tabs and line breaks, so the service's text must first pass through `visibleText`.
+   */
   text(text: string): Promise<void>;
   /** Wraps the lines at the terminal's width, with hanging indents. */
   page(lines: (screen: PageScreen) => readonly PageLine[]): Promise<void>;
@@ -104,11 +106,14 @@ export interface Output extends Questions {
   /** A line of a requested log on stderr, without a label. */
   log(line: string): void;
   next(command: NextCommand): void;
-  /** Shows current work: drawn after 300 ms, else printed after 2 s, or after 10 s in a log. Call `done` at its end. */
+  /**
+   * Shows current work: drawn after 300 ms, else printed after 2 s; a log gets new labels at most every 10 s. Call
+   * `done` at the end.
+   */
   progress(label: string): Progress;
   countdown(label: string, ms: number): Progress;
   liveTable(title: string, items: readonly string[]): LiveTable;
-  /** Erases the live text on the terminal. Call this last, also after a failure. */
+  /** Call this last, also after a failure: it erases the live text. */
   close(): void;
 }
 
@@ -341,7 +346,7 @@ async function printDocument(text: string, { format, target, terminal, isRead }:
 interface ListOptions {
   readonly format: Format;
   readonly target: ListTarget;
-  /** True for a read: an unknown field of `--fields` prevents the output. */
+  /** True if an unknown field of `--fields` prevents the output. */
   readonly isRead?: boolean;
   /** Absent for a file, whose size the command reports. */
   readonly reportEmpty?: (text: string) => void;
@@ -452,7 +457,6 @@ function documentedIn({ columns, extraColumns = [] }: ListView): readonly Column
   return [...columns, ...extraColumns];
 }
 
-/** `--fields` selects from each element of an array, or from an object. */
 function rowsOf(root: JsonText): readonly JsonText[] {
   return root.isArray ? root.items() : [root];
 }
@@ -461,7 +465,6 @@ function targetOf(target: ListTarget, columns: readonly Column[]): ListTarget {
   return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }
 
-/** A file gets no terminal's layout, no relative times and no colors. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
   return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, color: 0 };
 }

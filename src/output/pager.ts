@@ -11,7 +11,6 @@ export interface Pager {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `INTEG_PAGER`, else `PAGER`. @returns undefined for `cat`, an empty value or `TERM=dumb` */
 export function pagerOf({ INTEG_PAGER: own, PAGER: shared, TERM: terminal }: Environment): string | undefined {
   const command = (own ?? shared ?? "").trim();
   return command === "" || command === "cat" || terminal === "dumb" ? undefined : command;

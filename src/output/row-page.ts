@@ -8,7 +8,8 @@ export function pageOf(rows: readonly string[]): RowPage {
 }
 
 /**
- * Joins adjacent rows of one response without a copy: overwrites the bytes between them, so the page must not be used again.
+ * Joins adjacent rows of one response without a copy: overwrites the bytes between them, so the page must not be used
+ * again.
  * @param end follows the last row
  */
 export function joinedRows(page: RowPage, separator: "," | "\n", end: "" | "\n" = ""): string | Buffer {
@@ -48,7 +49,7 @@ export class UniqueRows {
 /** The first page is larger, because it sets a table's column widths. */
 const [firstPage, laterPages] = [5000, 500];
 
-/** Keeps one page in memory. Yields at least one, which may be empty. */
+/** Keeps one page in memory. Without items, yields one empty page. */
 export async function* inPages<T>(all: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T[]> {
   let [page, most]: [T[], number] = [[], firstPage];
   for await (const one of all) {

@@ -279,8 +279,8 @@ export interface ColorFacts {
 }
 
 /**
- * By the first of: `--no-color`, a nonempty `NO_COLOR` (no-color.org), `FORCE_COLOR` (0 to 3, `true`, `false`; empty means 1),
- * `CLICOLOR_FORCE`, `CLICOLOR=0`, not a terminal, `TERM=dumb`, the abilities in `COLORTERM` and `TERM`.
+ * Decided by the first of: `--no-color`, a nonempty `NO_COLOR` (no-color.org), `FORCE_COLOR` (0 to 3, `true`, `false`;
+ * empty means 1), `CLICOLOR_FORCE`, `CLICOLOR=0`, not a terminal, `TERM=dumb`, the abilities in `COLORTERM` and `TERM`.
  */
 export function colorLevel({ env, isTerminal, noColor }: ColorFacts): ColorLevel {
   if (noColor || isSet(env.NO_COLOR)) return 0;

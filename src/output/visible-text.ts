@@ -49,7 +49,6 @@ export function roughFit(text: string, columns: number): string {
   return `${cut}…`;
 }
 
-/** Escapes like `visibleText`, but keeps line breaks. */
 export function visibleLines(text: string): string {
   return text.includes("\n") ? text.split("\n").map(visibleText).join("\n") : visibleText(text);
 }

@@ -38,7 +38,7 @@ export interface ActivationTools {
 
 type Access = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
 
-/** Caches the first result, so that a command or keychain is used once. A failure is not cached. */
+/** Caches the first result, so that a command or keychain is used once. */
 function once<T>(get: () => Promise<T>): () => Promise<T> {
   let cached: Promise<T> | undefined;
   return () => {

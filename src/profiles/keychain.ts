@@ -15,7 +15,7 @@ export interface Keychain {
   /** `secret` is null if there is no such entry. */
   get(account: string): Promise<KeychainAnswer>;
   delete(account: string): Promise<KeychainAnswer>;
-  /** Writes, reads and deletes an entry to prove that the keychain works. Has a shorter time limit. */
+  /** Writes, reads and deletes an entry to prove that the keychain works. */
   probe(account: string): Promise<KeychainAnswer>;
 }
 

@@ -5,7 +5,7 @@ import { checkCommandFile } from "../disk/private-file.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { shell } from "../next-step.ts";
 
-/** An organization id: a UUID of any version (§4.4). */
+/** A UUID of any version (§4.4). */
 export const organizationIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const namePattern = /^[A-Za-z0-9._-]{1,64}$/;

@@ -111,7 +111,6 @@ export interface StoredProfiles {
 
 export type ProfileSource = "flag" | "policy" | "environment" | "INTEG_PROFILE" | "default";
 
-/** The chosen profile's address and identity, without credentials. */
 export interface ProfileFacts {
   /** Permanent id: the stored profile's own, `env:<origin>`, or `sandbox:<region>`. */
   readonly id: string;
@@ -126,7 +125,7 @@ export interface ProfileFacts {
   readonly notes: readonly string[];
 }
 
-/** The chosen profile with access to its credentials. Reads no secret before `credential` or `legacy` is called. */
+/** Reads no secret before `credential` or `legacy` is called. */
 export interface ActiveProfile extends ProfileFacts {
   /** The resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;
@@ -136,6 +135,9 @@ export interface ActiveProfile extends ProfileFacts {
   readonly keyExchange?: { readonly kind: "command" } | { readonly kind: "endpoint"; readonly url?: string };
   /** @throws Failure `auth` if the credential is missing, unreadable or for another origin */
   credential(): Promise<Credential>;
-  /** @throws Failure `usage` without an organization id; `auth` if no token and no token exchange is configured */
+  /**
+   * @throws Failure `usage` without an organization id; `auth` if no token or token exchange is configured, or if the
+   * exchanged API key is missing, unreadable or for another origin
+   */
   legacy(): Promise<LegacyCredential>;
 }

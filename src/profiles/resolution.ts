@@ -157,7 +157,6 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
   return chosen === undefined || !sandboxRegions.has(chosen);
 }
 
-/** True if profiles are stored and nothing chooses one of them. */
 export function needsChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
   const isChosen = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
     (name) => name !== undefined && name !== null,
@@ -232,7 +231,7 @@ export interface EnvironmentProfile {
   readonly oauth?: OAuthSettings;
 }
 
-/** An organization id is a UUID in either case (§4.4, RFC 9562 §4). */
+/** @returns the UUID in lower case (§4.4, RFC 9562 §4) */
 export function organizationIdFrom(env: Environment): string | undefined {
   const value = variable(env, "INTEG_ORGANIZATION_ID");
   if (value !== undefined && !organizationIdPattern.test(value)) {

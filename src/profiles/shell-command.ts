@@ -194,8 +194,7 @@ export function endWords(run: ShellRun): string {
  * Returns the first line that the command prints. The output is never logged or quoted.
  * @param options.alone require a single line, because a wrong line would be sent to the service
  * @param options.flag the flag that set the command of `options.profile`; messages name both
- * @throws Failure `auth` if the command cannot run, fails or hangs, or its first line is empty or contains control
- * characters
+ * @throws Failure `auth` if the command fails, hangs or prints no valid line; the signal's reason on abort
  */
 export async function secretFromCommand(
   command: string,

@@ -1,6 +1,6 @@
 import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Effects of a fault on the service. A fault's other effects change the response or the connection. */
+/** A fault's effects on the service; `FaultEffects` has those on the response and the connection too. */
 export interface ServiceEffects {
   /** The creation stays pending for this many inspections. */
   readonly pending?: number;

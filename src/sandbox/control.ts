@@ -49,7 +49,6 @@ interface Order {
 
 const json = (body: unknown, status = 200): Answer => jsonAnswer(status, body);
 
-/** Never throws: an error becomes an error response. */
 export async function control(host: Host, request: ControlRequest): Promise<Answer> {
   try {
     const path = request.url.split("?")[0]!.slice(controlPrefix.length);

@@ -33,7 +33,7 @@ function seedOf(population: Population, use: number): number {
   return population.seed + use + (population.region === "eu" ? 1_000 : 0);
 }
 
-/** MurmurHash3's finalizer. */
+/** A hash that ends with the finalizer of MurmurHash3. */
 function mix(seed: number, index: number): number {
   let h = (Math.imul(seed, 0x9e3779b1) + Math.imul(index, 0x85ebca6b)) | 0;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -88,7 +88,7 @@ export function createdAt(population: Population, index: number): number {
   return firstMoment + index * intervalMs + (mix(seedOf(population, 1), index) % intervalMs);
 }
 
-/** §2.2, as JSON. Names contain no character that JSON escapes. */
+/** An entity of §2.2 in JSON. Names contain no character that JSON escapes. */
 export function entityText(population: Population, index: number): string {
   const created = createdAt(population, index);
   const updated = created + (mix(seedOf(population, 2), index) % (90 * dayMs));

@@ -78,7 +78,6 @@ function listen(host: Host, port: number): Promise<Server> {
   });
 }
 
-/** The raw bytes of the response to a request that is not HTTP. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
   const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);

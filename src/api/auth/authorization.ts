@@ -140,7 +140,7 @@ interface TokenSource {
   drop(): boolean;
 }
 
-/** Concurrent requests share one exchange. The token stays in memory only. */
+/** Concurrent requests share one exchange. */
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;
   let pending: Promise<BearerToken> | undefined;

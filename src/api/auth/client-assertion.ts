@@ -64,7 +64,7 @@ function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undef
   }
 }
 
-/** Shows the claims, and how they differ from the usual ones (RFC 7523 §3). */
+/** RFC 7523 §3 defines the claims. */
 function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, nowMs, ...expected }: Checked): string {
   const { iss, sub, aud, exp, iat, nbf } = payload;
   const claims = {

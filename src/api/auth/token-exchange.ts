@@ -10,7 +10,8 @@ import { isObject } from "../../json.ts";
 
 export interface Tokens {
   /**
-   * The client credentials grant (RFC 6749 §4.4). @returns undefined without `at` if the profile has no token endpoint
+   * The client credentials grant (RFC 6749 §4.4).
+   * @returns undefined if `at` is absent and the profile has no token endpoint
    */
   exchangeClient(
     client: ClientProof & {

@@ -8,7 +8,6 @@ export type Resource = "oauth_client" | "access_key" | "oauth_token" | "service_
 /** A one-time secret from an unusable response. It must not be lost. */
 export interface Salvage {
   readonly secret: string;
-  /** The received part of the response. */
   readonly text: string;
 }
 
@@ -40,7 +39,6 @@ export type Attempt<T> =
       readonly reason: NetworkErrorReason | "status";
       readonly detail: string;
       readonly retryAfterSeconds?: number;
-      /** Set if the response to a request for a one-time secret contained a complete secret. */
       readonly salvage?: Salvage;
     }
   | {

@@ -37,7 +37,10 @@ export interface Authorization {
    * @throws Failure without a usable credential, `NoToken` if the token endpoint issued no token
    */
   header(): Promise<string | undefined>;
-  /** Discards the token after a 401. @returns true if an earlier request used it: a new token may be accepted */
+  /**
+   * Discards the token after a 401. @returns true if an earlier request had used the token, so it may have expired
+   * since
+   */
   dropToken(): boolean;
 }
 
@@ -79,7 +82,10 @@ export class Caller {
     this.#options = options;
   }
 
-  /** Gets the token that the next request needs, if it needs one. @returns what `send` would return without it */
+  /**
+   * Gets a token now if requests need one, so that `send` need not wait for it.
+   * @returns the attempt that `send` would return without a usable credential
+   */
   async authorize(): Promise<NotSent | undefined> {
     return this.#options.authorization.header().then(() => undefined, notSent);
   }

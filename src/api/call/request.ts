@@ -38,7 +38,7 @@ function encode(text: string): string | undefined {
 /** The version of /v1 that integ supports (§9 rule 1). */
 export const contractVersion = "2026-07-01";
 
-/** Sends no version header, so that the service account's own version applies (§9). */
+/** With this value, integ sends no version header, so the version of the service account applies (§9). */
 export const noVersion = "none";
 
 export function versionFault(text: string): string | undefined {

@@ -3,9 +3,9 @@
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
 
-/** The longest wait before the second attempt. It doubles with each attempt. */
+/** The longest random wait before the second attempt; doubled for each later attempt. */
 const firstCapMs = 500;
-/** The longest wait, unless `Retry-After` is longer. */
+/** The longest random wait; `Retry-After` may be longer. */
 const capMs = 30_000;
 
 export interface RetryState {
@@ -42,7 +42,10 @@ export function mayRetryRead(attempt: Attempt<unknown>): boolean {
 
 const permanent: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
 
-/** True if a retry can help. Callers decide whether it is safe (§4.2). */
+/**
+ * True if a retry can help, also after a response that does not show the result of the change. Callers decide whether a
+ * retry is safe (§4.2).
+ */
 export function mayRetryChange(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return true;
   if (attempt.kind === "refused") return isRateLimited(attempt);

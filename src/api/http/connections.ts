@@ -1,5 +1,5 @@
-// Opens connections, directly or through a proxy. Checks certificates always. A service without TLS must be on this
-// machine.
+// Opens connections, directly or through a proxy. TLS certificates are always checked; plain http is allowed only to
+// this machine.
 import { connect as connectTcp, type Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { invalidValue } from "../../errors.ts";
@@ -7,7 +7,7 @@ import { NoConnection, isLoopbackAddress, type Target } from "./exchange.ts";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A service without TLS is on this machine, so it needs no proxy. */
+/** No `httpProxy`: plain http is allowed only to this machine. */
 interface ProxySettings {
   readonly httpsProxy?: string;
   readonly noProxy?: string;
@@ -27,7 +27,6 @@ const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTi
 /** Carries one request at a time to one origin. If the peer closed the connection, undici opens another. */
 export class Connection {
   readonly origin: string;
-  /** True if an earlier request used the connection. */
   isReused = false;
   readonly #dispatcher: Dispatcher;
   readonly #recording: Recording | undefined;
@@ -105,7 +104,7 @@ export class Connection {
           return callback(new NoConnection(new Error("plain http is allowed to this machine only"), stage), null);
         }
         this.#current = socket;
-        // undici uses only the socket's stream methods.
+        // undici uses only the stream methods of a socket, so a stream can replace the socket.
         callback(null, (this.#recording?.record(socket) as Socket | undefined) ?? socket);
       });
   }

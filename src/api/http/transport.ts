@@ -82,7 +82,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
   };
   const onAbort = (): void => end({ reason: "interrupted", detail: "interrupted" });
   const onTime = async (): Promise<void> => {
-    // Data may have arrived before the machine was suspended.
+    // After the machine was suspended, the timer can fire before data that arrived earlier is read.
     await watched?.readArrived();
     end({
       reason: "timeout",
@@ -219,7 +219,6 @@ class Reception implements Dispatcher.DispatchHandler {
 
   #end(exchange: Exchange): void {
     this.#hasEnded = true;
-    // A promise resolves only once, so later calls have no effect.
     this.#resolve(exchange);
   }
 }
@@ -234,7 +233,7 @@ async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: Exchange
   const { status, headers, body } = exchange;
   const encoding = (headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "" || encoding === "identity" || body.length === 0) return exchange;
-  // A compressed body may be a bomb: 300 kB may expand to 1 GB.
+  // A small compressed body may expand to gigabytes.
   const maxOutputLength = status < 300 ? maxBytes : maxBodyBytes;
   const partial = { status, headers, body };
   const broken = (why: NetworkError): Exchange => ({ kind: "broken", sent: true, ...why, partial });

@@ -1,7 +1,7 @@
 // Reads untrusted JSON (RFC 8259), and keeps the text of its values, because parsing would change long numbers.
 import { isAscii, isUtf8 } from "node:buffer";
 
-/** A UTF-8 body. If the body is ASCII, `text` allows faster cuts than `bytes`. */
+/** A body in UTF-8. `text` is empty unless the body is ASCII: then cutting `text` is faster than cutting `bytes`. */
 export class Source {
   readonly bytes: Buffer;
   #text: string | undefined;

@@ -23,7 +23,6 @@ export interface Picked {
   readonly isOther: boolean;
 }
 
-/** `pickOne` can search a list with at least this many rows. */
 const searchMinimum = 11;
 const rowsShown = 10;
 const maxLabelLength = 200;
@@ -36,7 +35,6 @@ interface Option {
   readonly hint?: string;
 }
 
-/** Preselects the first choice. Typing searches a long list. */
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isPlain)
     return pickedOf(list, [await (await import("./plain.ts")).plainPick(context, plainList(list))]);
@@ -52,7 +50,6 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
   return pickedOf(list, [key]);
 }
 
-/** Space toggles a choice, typing searches. @param chosen the preselected choices */
 export async function pickSome(
   context: PromptContext,
   { chosen, ...list }: PickList & { readonly chosen: readonly string[] },
@@ -112,7 +109,6 @@ function labelOf(text: string): string {
   return isolated(shortened(visibleText(text), maxLabelLength));
 }
 
-/** A search does not hide the row `other`. */
 function fits(
   search: string,
   { value, label = "", hint = "" }: { value: string; label?: string; hint?: string },

@@ -185,7 +185,6 @@ function optionOf({ options }: PlainList, answer: string): PlainOption | undefin
   return byNumber ?? options.find(({ value }) => value === answer);
 }
 
-/** Prints the options that contain the answer; without any, prints that the answer is invalid. */
 function refuse(context: PromptContext, list: PlainList, answer: string): undefined {
   const searchText = answer.toLowerCase();
   const matches = ({ label }: PlainOption): boolean =>

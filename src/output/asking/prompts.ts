@@ -46,7 +46,8 @@ export async function askOnTerminal<T>(
     });
   };
   const { settings } = await import("@clack/prompts");
-  // After a resize, Clack redraws from its first changed line, whose row may have moved. Toggling the guide changes all lines.
+  // After a resize, Clack redraws from its first changed line, whose row may have moved. Toggling the guide changes all
+  // lines.
   const onResize = (): void => {
     settings.withGuide = !settings.withGuide;
     if (!settings.withGuide) setImmediate(() => terminal.stderr.emit("resize"));

@@ -32,7 +32,6 @@ export interface Questions {
   readonly agreed: readonly string[];
   /**
    * `--yes` answers yes.
-   * @returns false for no
    * @throws Failure `usage` if integ may not ask, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of input
    */
   confirm(
@@ -60,7 +59,6 @@ export interface QuestionOptions {
   readonly terminal: Terminal;
   readonly noInput: boolean;
   readonly yes: boolean;
-  /** An abort ends the current question with a failure. */
   readonly interruption?: AbortSignal;
 }
 

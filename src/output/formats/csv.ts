@@ -21,8 +21,8 @@ interface LineStyle {
 }
 
 /**
- * Ends with CRLF. Text that a spreadsheet would run gets a leading `'`; numbers and nested values keep their JSON text. A single
- * empty cell is quoted, because readers skip empty lines.
+ * Ends with CRLF. Text that a spreadsheet would run gets a leading `'`; numbers and nested values keep their JSON text.
+ * A single empty cell is quoted, because readers skip empty lines.
  */
 export function csvLine(cells: readonly Cell[], style: LineStyle = {}): string {
   if (cells.length === 1 && (cells[0] === "" || cells[0] === null || cells[0] === undefined)) return '""\r\n';
@@ -39,7 +39,6 @@ function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle)
 }
 
 export const csv: Formatter = {
-  /** A header, and a line with the documented fields, or all if none are documented. */
   resource(text, { view, target }) {
     const row = JsonText.of(text).parts();
     const documented = cellColumns(view.columns, target.fields);
@@ -56,7 +55,6 @@ export const csv: Formatter = {
   list: csvList,
 };
 
-/** A list without rows has a header, too. One note names the fields without a column. */
 function csvList(view: ListView, target: ListTarget): PageWriter {
   const columns = cellColumns(view.columns, target.fields);
   const chosen = new ChosenFields(target.fields);

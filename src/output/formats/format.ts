@@ -9,9 +9,9 @@ export interface Column {
   readonly path: string;
   readonly heading: string;
   /**
-   * The default is `id` or `word` by the field's name, else `text`. `time` is ISO 8601; `status` is a colored word; `list` is an
-   * array. A terminal's table does not cut `id`, `word` and `status`, wraps `sentence`, and shows `command` and `advice` below the
-   * row, after `Next:` and `Fix:`.
+   * The default is `id` or `word` by the field's name, else `text`. `time` is ISO 8601; `status` is a colored word;
+   * `list` is an array. A terminal's table does not cut `id`, `word` and `status`, wraps `sentence`, and shows
+   * `command` and `advice` below the row, after `Next:` and `Fix:`.
    */
   readonly kind?: "text" | "time" | "word" | "status" | "list" | "id" | "sentence" | "command" | "advice";
   /** A narrow terminal omits the column, or moves an id below the row. */
@@ -31,7 +31,7 @@ export interface ListView {
   readonly columns: readonly Column[];
   /** Documented fields without a column; `--fields` accepts them. */
   readonly extraColumns?: readonly Column[];
-  /** True if the first page has all rows: then a terminal omits columns with equal values. */
+  /** True if the first page has all rows: a terminal may then omit columns that are empty or have equal values. */
   readonly isWhole?: boolean;
   readonly singular: string;
   readonly plural: string;
@@ -47,7 +47,7 @@ export interface ListEnd {
   readonly hasMore: boolean;
 }
 
-/** A writer keeps no page: after `page` has resolved, its bytes may be reused. */
+/** After `page` has resolved, the caller may reuse the page's memory. */
 export interface PageWriter {
   /** May overwrite the bytes between the rows. */
   page(page: RowPage): Promise<void>;
@@ -98,13 +98,12 @@ export interface ListTarget {
   readonly color: 0 | 1 | 2 | 3;
   readonly now: () => number;
   readonly version: string;
-  /** The requested fields in order; by default, all fields. */
   readonly fields?: readonly FieldPath[];
-  /** Rows that an earlier run wrote to the same file. */
+  /** Number of rows that an earlier run wrote to the same file. */
   readonly rowsBefore?: number;
-  /** Receipts before the list in the same document. */
+  /** Number of receipts before the list in the same document. */
   readonly receiptsBefore?: number;
-  /** Says the same text once in a run. */
+  /** Prints the same text at most once in a run. */
   readonly note: (text: string) => void;
   readonly reportMissing: (what: string) => void;
 }

@@ -134,7 +134,6 @@ function lifetimesIn(row: JsonText): Lifetime[] {
   return hasNone ? [] : [{ name: text("name") || text("id"), status: text("status"), from, until }];
 }
 
-/** Draws a bar from each credential's creation to its expiry, or without an expiry to the right edge. */
 function timeline(lifetimes: readonly Lifetime[], nowMs: number): string {
   if (lifetimes.length === 0) return "";
   const first = Math.min(...lifetimes.map(({ from }) => from), nowMs);

@@ -15,7 +15,7 @@ export const json: Formatter = {
     const chosen = projected(JsonText.of(text), target.fields);
     const isFirst = target.receiptsBefore === 0;
     if (!target.isTerminal) return (isFirst ? '{"object":"list","receipts":[' : ",") + chosen;
-    // A terminal shows complete lines only.
+    // At a terminal, each text ends with a line break, because progress can be drawn only below a complete line.
     const before = isFirst ? '{\n  "object": "list",\n  "receipts": [\n' : "    ,\n";
     return `${before}${visibleJson(`    ${JsonText.of(chosen).indented(2)}`)}\n`;
   },

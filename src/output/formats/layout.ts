@@ -7,7 +7,10 @@ export interface WidthRange {
   readonly width: number;
   /** The least width; for an id, its whole width. */
   readonly least: number;
-  /** If space is missing, `away` columns are omitted first, then `below` columns move below the row; else each row is a block. */
+  /**
+   * If the columns do not fit, `away` columns are omitted, then `below` columns move below the row; else each row is a
+   * block.
+   */
   readonly otherwise: "block" | "below" | "away";
 }
 
@@ -27,8 +30,8 @@ export const narrowest = 16;
 export const narrowestSentence = 24;
 
 /**
- * Columns shrink to their least width. If that is not enough, optional columns are omitted or moved, from the right. If the rest
- * does not fit into `room`, each row becomes a block.
+ * Columns shrink to their least width. If that is not enough, optional columns are omitted or moved, from the right. If
+ * the rest does not fit into `room`, each row becomes a block.
  */
 export function layoutOf(
   ranges: readonly WidthRange[],

@@ -18,15 +18,17 @@ import {
 } from "./layout.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownResource } from "./format.ts";
 
-/** Only lists at a terminal are cut. */
+/** Values are cut only in lists at a terminal. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
 
 const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
-/** Labels of the column kinds that a terminal prints below the row. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
-/** The first page sets the column widths. Wider cells of later pages are cut or wrapped at a terminal, unless `isWhole`. */
+/**
+ * The first page sets the column widths. At a terminal, wider cells of later pages are cut or wrapped, except ids,
+ * words and statuses.
+ */
 class TableList implements PageWriter {
   readonly #columns: readonly CellColumn[];
   readonly #below: readonly CellColumn[];
@@ -66,7 +68,6 @@ class TableList implements PageWriter {
       if (!rows.every((cells) => cells.every(isAscii))) this.#measure = await unicodeWidth();
     let text = this.#layout === undefined ? await this.#begin(rows) : "";
     const steps = this.#below.length === 0 ? [] : rows.map((cells) => this.#steps(cells.slice(this.#columns.length)));
-    // If adjacent rows have the same step, shows it once, below the last of them.
     for (const [index, cells] of rows.entries())
       text += this.#shown(cells) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
     await this.#target.sink.write(text);
@@ -134,7 +135,10 @@ class TableList implements PageWriter {
     return layout.kind === "blocks" ? "" : this.#line(headings, { layout, isHeading: true });
   }
 
-  /** True for an empty column of a complete list, and for most columns with the same value in all rows. */
+  /**
+   * A terminal omits a column of a complete list if its cells are all empty, or are equal and neither ids nor
+   * sentences.
+   */
   #isRedundant(index: number, cells: readonly (readonly string[])[]): boolean {
     const { target, view } = { target: this.#target, view: this.#view };
     if (!target.isTerminal || target.fields !== undefined || !view.isWhole || index === 0) return false;
@@ -150,7 +154,7 @@ class TableList implements PageWriter {
     return this.#line(cells, { layout, isHeading: false }) + this.#rest(cells, layout.below);
   }
 
-  /** Prints the columns that the layout moves below the row, with their names; it cuts only names that people chose. */
+  /** Of the values that the layout moves below the row, only names that people chose are cut. */
   #rest(cells: readonly string[], below: readonly number[]): string {
     const nonempty = below.filter((index) => cells[index] !== "-");
     if (nonempty.length === 0) return "";
@@ -205,7 +209,6 @@ class TableList implements PageWriter {
     return wrapped(cell, { width }).split("\n");
   }
 
-  /** Prints one heading and value per line. A long value is below its heading. */
   #block(cells: readonly string[]): string {
     const headings = this.#headings;
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
@@ -228,7 +231,6 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** Omits the margin of an id that fits only without it, or not at all. */
   #lineBelow(value: string, cell: string): string {
     return (this.#measure.of(cell) + gap > this.#target.width ? "" : " ".repeat(gap)) + value;
   }
@@ -248,8 +250,8 @@ class TableList implements PageWriter {
 }
 
 /**
- * Text and sentences shrink first. Then details are omitted, and other columns move below the row, as do details that are ids.
- * The first column, sentences, and all other columns that are `isWhole` stay in the row.
+ * Text and sentences shrink first. If that is not enough, details are omitted, and other columns move below the row, as
+ * do ids that are details. The first column, sentences, words, statuses and other ids stay in the row.
  */
 function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]): WidthRange[] {
   return columns.map(({ kind, isDetail = false }, index) => {
@@ -262,7 +264,7 @@ function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]
   });
 }
 
-/** True for a name that a person chose, which may be long; an id identifies its row. */
+/** Names may be cut: people choose them, so they may be long, and an id identifies the row. */
 function isName(path: string): boolean {
   return /(?:^|_)name$/.test(path);
 }
@@ -272,9 +274,7 @@ function isWhole(kind: CellColumn["kind"]): boolean {
   return kind === "id" || kind === "word" || kind === "status";
 }
 
-/**
- * Prints one heading and value per line, uncut. A missing secret has no line. Undocumented fields follow under their own names.
- */
+/** A missing secret has no line. Undocumented fields follow under their own names. */
 async function tableResource(text: string, { view, target }: ShownResource): Promise<string> {
   const row = JsonText.of(text);
   const parts = row.parts();
@@ -344,7 +344,6 @@ const colors = {
   ],
 } as const;
 
-/** The word carries the meaning; the color only highlights it. */
 function paintStatus(status: string, paint: ChalkInstance): string {
   const word = status.trimEnd();
   for (const color of ["green", "yellow", "red"] as const) {

@@ -45,7 +45,10 @@ function yamlList(
 const sequenceItems = (values: readonly JsonText[]): string =>
   yamlOf(values.map((row) => withScalars(row))).replaceAll(/^(?=.)/gm, "  ");
 
-/** Prints prepared scalars: the yaml package would round long numbers, and leave text unquoted that YAML 1.1 parsers misread. */
+/**
+ * Prints prepared scalars: the yaml package would round long numbers, and leave text unquoted that YAML 1.1 parsers
+ * misread.
+ */
 const verbatim: ScalarTag = {
   tag: "tag:yaml.org,2002:str",
   default: true,

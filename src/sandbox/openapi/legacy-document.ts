@@ -161,7 +161,7 @@ export function legacyDocument(baseUrl: string): JsonObject {
   };
 }
 
-/** Separate, because the organization's setup supplies the endpoint (§5.2). */
+/** A document of its own, because the organization's setup supplies the endpoint (§5.2). */
 export function tokenDocument(baseUrl: string): JsonObject {
   const form = (properties: Record<string, JsonObject>): JsonObject => ({
     required: true,
