@@ -33,7 +33,7 @@ export function topicText(topic: HelpTopic, program: Command, columns: number): 
       { heading: "Variables:", items: environment.map(({ name, meaning }) => [name, meaning] as const) },
     ],
     states: () => [
-      "Each change has an entry in the journal. integ journal list shows the unfinished entries, each with its next command.",
+      "Each change has an entry in the journal. integ journal list shows the unfinished entries, with the command to run now.",
       { heading: "Unfinished:", items: Object.entries(states).filter(([state]) => !isSettled(state)) },
       { heading: "Finished:", items: Object.entries(states).filter(([state]) => isSettled(state)) },
     ],
@@ -78,7 +78,7 @@ const states: Readonly<Record<EntryState, string>> = {
   secret_lost: "The client or key exists and its secret is lost: integ journal recover <id> --replace-lost-secret",
   undelivered: "The secret could not be delivered and is kept: integ journal claim <id>",
   done: "Finished as asked",
-  refused: "Nothing was created: the API refused every attempt, or nothing was sent",
+  refused: "Nothing was changed: the API refused every attempt, or nothing was sent",
   unusable: "The resource is revoked, disabled or expired",
   replaced: "Its client, key or secret was replaced by another",
   abandoned: "No longer tracked (integ journal forget)",

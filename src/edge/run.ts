@@ -254,7 +254,7 @@ export async function readCommandLine(
         throw error;
       });
   }
-  const effectiveWords = wordsOfHelp(words, program) ?? words;
+  const effectiveWords = wordsOfHelp(words, program) ?? wordsBeforeHelp(words) ?? words;
   const [first, topic, ...more] = effectiveWords;
   if (first === "help" && topic !== undefined && more.length === 0) {
     const [{ isHelpTopic }, { topicText }] = await Promise.all([
@@ -307,6 +307,13 @@ function wordsOfHelp(words: readonly string[], program: Command): readonly strin
     if (left.length > 0 && left[0] !== "help") return undefined;
   }
   return left.length > 0 ? left : undefined;
+}
+
+/** Reads `integ a b --help` as `integ help a b`, which reports an unknown command. Returns undefined with other options. */
+function wordsBeforeHelp(words: readonly string[]): readonly string[] | undefined {
+  const [last, ...before] = words.toReversed();
+  const isHelp = (last === "--help" || last === "-h") && before.length > 0;
+  return isHelp && before.every((word) => !word.startsWith("-")) ? ["help", ...before.toReversed()] : undefined;
 }
 
 /**

@@ -75,6 +75,11 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
   return !isSettled(entry.state) && !(Date.parse(dueAt(entry) ?? "") > nowMs);
 }
 
+/** True if the entry's next step would do nothing yet. An overlap that ends by use may end earlier than its time. */
+export function isEarly(entry: Entry, nowMs: number): boolean {
+  return entry.state === "waiting" && entry.detail.overlap_unused_ms === undefined && !needsAttention(entry, nowMs);
+}
+
 export const formatVersion = 3;
 
 export type EntryDetail = Fixed<z.infer<z.ZodMiniObject<typeof detailShape>>>;

@@ -172,7 +172,9 @@ async function recordLostAnswer(
   const failure = failureOf(answer, { what, change: true });
   await recordOrWarn(bench, lease, { state: "unknown", last_error: lastErrorOf(failure) });
   if (!answer.salvage)
-    return outcomeUnknown(lease.entry, failure, { meaning: `${unknownMeaning} It is not sent again automatically.` });
+    return outcomeUnknown(lease.entry, failure, {
+      meaning: `${unknownMeaning} The request is not sent again automatically.`,
+    });
   const { id, refusal } = await keepSalvaged({ bench, lease }, answer.salvage);
   if (refusal !== undefined) {
     const message = `An invalid response contained a secret, and it could not be kept: ${refusal}`;

@@ -259,7 +259,7 @@ function pendingFailure(entry: Entry, because?: unknown): Failure {
   const kind = failure !== undefined && isInterruption(failure) ? failure.kind : "pending";
   const message = `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`;
   return entryFailure(entry, kind, message, {
-    meaning: `The idempotency key is saved: integ creates no other one.${stops ? prerequisite(stops) : ""}`,
+    meaning: `The request and its idempotency key are saved, so retrying cannot create a second one.${stops ? prerequisite(stops) : ""}`,
     ...((stops && recoveryIn(stops.details)) ?? next),
   });
 }

@@ -211,7 +211,7 @@ function unknownOutcomeMeaning({ operation, idempotency_key, attempts }: Entry):
   if (idempotency_key !== null)
     return "The client may or may not exist. The request and its idempotency key are saved, so retrying cannot create a second one.";
   if (!operation.endsWith(".revoke"))
-    return "The change may or may not have happened. It is not sent again automatically.";
+    return "The change may or may not have happened. The request is not sent again automatically.";
   const noun = operation === "access_key.revoke" ? "key" : "client";
   const sent = attempts === 1 ? "once" : `${attempts} times`;
   return `The ${noun} may or may not be revoked. The request was sent ${sent}; it is safe to send it again.`;

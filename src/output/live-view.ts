@@ -239,7 +239,7 @@ export function createProgress(options: ProgressOptions): Progresses {
   if (isDrawn)
     return {
       progress: (label) => drawn(begin, { label, elapsed }),
-      countdown: (label, ms) => begin(countdownLabel(label, { ms, elapsed, until: untilClock(ms, now()) })),
+      countdown: (label, ms) => begin(countdownLabel(label, { ms, elapsed, until: clockAfter("until", ms, now()) })),
       liveTable(title, items) {
         const began = elapsed();
         const time = (): string => secondsSince(began, elapsed());
@@ -257,7 +257,7 @@ export function createProgress(options: ProgressOptions): Progresses {
     },
     countdown(label, ms) {
       if (ms < (isInteractive ? printAfterMs : logAfterMs)) return silent;
-      note(`${label} (in ${Math.ceil(ms / 1000)} s${untilClock(ms, now())}).`);
+      note(`${label} (in ${Math.ceil(ms / 1000)} s${clockAfter("at", ms, now())}).`);
       const wait: Progress = { update: () => {}, done: () => void waits.delete(wait) };
       waits.add(wait);
       return wait;
@@ -272,8 +272,8 @@ function localClock(ms: number): string {
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
-function untilClock(ms: number, nowMs: number): string {
-  return ms >= clockFromMs ? `, until ${localClock(nowMs + ms)}` : "";
+function clockAfter(word: "at" | "until", ms: number, nowMs: number): string {
+  return ms >= clockFromMs ? `, ${word} ${localClock(nowMs + ms)}` : "";
 }
 
 function countdownLabel(

@@ -9,6 +9,7 @@ import {
   revokedBy,
   revokedEntry,
 } from "../journal/entry.ts";
+import { type Advice, shell } from "../next-step.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
 
@@ -80,6 +81,11 @@ export function freeName(baseName: string, kind: ItemKind, taken: Set<string>): 
   for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
   taken.add(name);
   return name;
+}
+
+/** For a finding of an audit that only the policy can fix. */
+export function adviceForItem(name: string): Advice {
+  return `Correct its item ${name} in the policy file, then apply the policy: ${shell`integ apply`}`;
 }
 
 export function itemKey({ policy, kind, name }: ItemRef): string {

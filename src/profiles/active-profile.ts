@@ -125,7 +125,7 @@ async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<L
         meaning: "OAuth client credentials work for /v1 only.",
       });
     }
-    return { kind: "exchange_endpoint", url: legacy.url, secret };
+    return { kind: "exchange_endpoint", url: legacy.url, secret, edit: commandForCredential(profile) };
   }
   return {
     kind: "exchange_command",

@@ -152,7 +152,7 @@ describe("a profile that a person changes during the request", () => {
     const step = `Next: integ journal recover ${id} --force\n`;
     expect([recovered.code, recovered.stderr]).toEqual([2, expect.stringContaining(step)]);
     const forced = await at.integ(["journal", "recover", "--force"]);
-    expect([forced.code, forced.stderr]).toEqual([2, expect.stringContaining("entries that are named")]);
+    expect([forced.code, forced.stderr]).toEqual([2, expect.stringContaining("needs the ids of the entries")]);
     expect((await at.integ(["journal", "recover", id, "--force"])).code).toBe(0);
   });
 });

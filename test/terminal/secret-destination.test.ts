@@ -109,7 +109,7 @@ describe("a rotation", () => {
         `run integ journal recover ${rotation!.id} after the overlap, which ends in (?:24 hours|23 hours|1 day)`,
       ),
     );
-    expect(text).toContain("with --now it does so immediately");
+    expect(text).toContain("to revoke it immediately, add --now");
     expect((await account.live()).map(({ id }) => id)).toContain(old.id);
     expect((await at.integ(["journal", "recover", rotation!.id, "--now"])).code).toBe(0);
     expect((await account.live()).map(({ id }) => id)).not.toContain(old.id);

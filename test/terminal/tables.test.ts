@@ -240,8 +240,9 @@ function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
   return counts;
 }
 
-/** A table shows an active key as expired after its time; JSON has the service's status. */
+/** A table shows an active key as expired after its time, and `left` as `to decide`; JSON has the exact values. */
 function shownFor(row: Rows[number], value: string): string {
+  if (value === "left" && row["result"] === "left") return "to decide";
   const end = row["expiresAt"];
   return value === "active" && typeof end === "string" && Date.parse(end) < Date.now() ? "expired" : value;
 }

@@ -96,6 +96,7 @@ async function grantFor(
     "get a bearer token",
     {
       hint: "Give the profile the secret of an access key: keys and people need it, and do not work with other API keys.",
+      ...(found.edit && { nextCommand: found.edit }),
     },
   );
 }

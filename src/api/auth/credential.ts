@@ -1,4 +1,5 @@
 // Credentials that `profiles/` supplies, and the tokens for them. They contain secrets: never log or show them.
+import type { NextCommand } from "../../next-step.ts";
 
 export type Credential =
   | {
@@ -40,7 +41,13 @@ export type LegacyCredential =
       readonly secret?: string;
       run(secret: string): Promise<string>;
     }
-  | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
+  | {
+      readonly kind: "exchange_endpoint";
+      readonly url: string;
+      readonly secret: string;
+      /** Stores another secret in the profile. */
+      readonly edit?: NextCommand;
+    };
 
 /** Never log the answered attempt: its `body` contains the token too. */
 export interface TokenGrant {

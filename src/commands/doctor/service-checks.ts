@@ -210,7 +210,7 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   if (keyId !== undefined || stored?.credential?.kind !== "api_key") return [accepted];
   const ownership = ownershipIn({ rows: value, now: serviceNow(subject.context, await subject.service()) });
   const own = rows.map((row) => readAccessKey(row.value).id).find((id) => id !== undefined && ownership(id) === "own");
-  const message = "not known: integ cannot rotate the profile's own key, and rotates similar ones only with --yes";
+  const message = "not known: integ cannot rotate the profile's own key, and asks for --yes if a key may be that one";
   const step = own !== undefined && { nextCommand: shell`integ profiles edit ${name} --api-key-id ${own}` };
   return [accepted, warning("key id", message, step || settingOf(name, "--api-key-id"))];
 }

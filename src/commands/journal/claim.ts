@@ -2,7 +2,7 @@ import { addDryRun, defineVerb } from "../verb.ts";
 import { type DeliveryBench, entryFailure, withLease } from "../../operations/workbench.ts";
 import { assertNotKeptElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
 import { withEntryIds, secretFieldOf } from "../../secrets/secret-format.ts";
-import { hasNoId, isSettled, kindOf, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
+import { hasNoId, isEarly, isSettled, kindOf, nextStep, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
 import { Failure, withReason } from "../../errors.ts";
@@ -183,9 +183,10 @@ async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSe
   if (keeping.isKept(entry.id)) await refuseOutdated(context, entry);
   if (keeping.isKept(entry.id)) return withEntryIds(await keeping.readKept(entry.id), entry);
   assertNotKeptElsewhere({ secrets: keeping }, entry);
+  const hasNone = isSettled(entry.state) || entry.state === "waiting";
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
-    meaning: isSettled(entry.state) ? "It is finished: its secret was delivered, or there is none." : undefined,
-    nextCommand: isSettled(entry.state) ? undefined : shell`integ journal recover ${entry.id}`,
+    meaning: hasNone ? "Its secret was delivered, or there is none." : undefined,
+    nextCommand: isEarly(entry, context.clock.now()) ? undefined : (nextStep(entry) ?? undefined),
   });
 }
 

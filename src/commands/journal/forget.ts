@@ -25,7 +25,7 @@ export const command = defineVerb({
     try {
       const { entry } = lease;
       if (isSettled(entry.state) && !(await destroyCopy(context, entry)))
-        throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
+        throw new Failure("usage", `The entry ${entry.id} is finished (${entry.state}): there is nothing to forget.`);
       if (isSettled(entry.state)) return await context.output.resource(publicEntry(entry), entryView);
       // Without the entry, a recovery would still finish its steps, so the command forgets these too.
       for (const step of await journal.unsettled())

@@ -1,12 +1,5 @@
 import type { Context } from "../../context.ts";
-import {
-  type Entry,
-  isSettled,
-  needsAttention,
-  operations,
-  settledStates,
-  unfinishedStates,
-} from "../../journal/entry.ts";
+import { type Entry, isEarly, isSettled, operations, settledStates, unfinishedStates } from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import { sinceOf } from "../options/since.ts";
 import { warnOfDamage, warnOfMove, entriesOfProfile } from "../running/change.ts";
@@ -33,7 +26,7 @@ export const command = defineVerb({
   fields: sharedEntriesView.columns.map(({ path }) => path),
   configure: (command) => addFilters(command),
   examples: [
-    { line: "integ journal list", does: "unfinished changes, newest first, each with the command to run" },
+    { line: "integ journal list", does: "unfinished changes, newest first, with the command to run now" },
     { line: "integ journal list --all --json | jq '.data[].state'", does: "every entry, for a script" },
     { line: "integ journal list --all --since 7d --actor ada", does: "what ada did this week" },
   ],
@@ -63,12 +56,8 @@ export const command = defineVerb({
     let untrustedCount = 0;
     const print = async (page: readonly Entry[]): Promise<void> => {
       const untrusted = await journal.untrusted(page.map(({ id }) => id));
-      // During an overlap, the command would do nothing, so a table omits it.
       const isLater = (entry: Entry): boolean =>
-        context.output.format === "table" &&
-        entry.state === "waiting" &&
-        entry.detail.overlap_unused_ms === undefined &&
-        !needsAttention(entry, context.clock.now());
+        context.output.format === "table" && isEarly(entry, context.clock.now());
       const about = (entry: Entry) => ({
         holder: holders.get(entry.id),
         first: first?.get(entry.id) ?? (isLater(entry) ? { needs: undefined, command: null } : undefined),

@@ -29,7 +29,7 @@ import { releaseSettled, cleanUp } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import type { Context } from "../../context.ts";
 import { Failure, worstOf } from "../../errors.ts";
-import { dueAt, isSettled, kindOf, type Entry } from "../../journal/entry.ts";
+import { dueAt, isEarly, isSettled, kindOf, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
 import { type Destination, isForProfile, placesOf, type SecretOptions } from "../../secrets/destination.ts";
@@ -234,20 +234,24 @@ function assertNamed(ids: readonly string[], options: Flags): void {
   const refuse = (message: string): never => {
     throw new Failure("usage", message, { meaning: "Nothing was sent.", nextCommand: shell`integ journal list` });
   };
-  if (options.revoke !== undefined && ids.length !== 1) refuse("--revoke is for one entry that is named.");
+  if (options.revoke !== undefined && ids.length !== 1) refuse("--revoke needs the id of exactly one entry.");
   if (ids.length > 0) return;
-  if (options.now) refuse("--now ends the overlap of a rotation that is named.");
+  if (options.now) refuse("--now needs the ids of the rotations to end.");
   if (options.force && secretOptionsOf(options).to.length === 0)
-    refuse("--force replaces the content of the stored destinations of entries that are named.");
+    refuse("--force needs the ids of the entries whose destinations it overwrites.");
 }
 
 function refuseWithoutOverlap(entries: readonly Entry[]): void {
   const other = entries.find(({ state, detail }) => isSettled(state) || detail.overlap_until === undefined);
   if (other === undefined) return;
-  throw new Failure("usage", `--now: no overlap of the entry ${other.id} runs (${other.operation}, ${other.state}).`, {
-    meaning: "Nothing was sent.",
-    nextCommand: shell`integ journal show ${other.id}`,
-  });
+  throw new Failure(
+    "usage",
+    `--now: the entry ${other.id} has no running overlap (${other.operation}, ${other.state}).`,
+    {
+      meaning: "Nothing was sent.",
+      nextCommand: shell`integ journal show ${other.id}`,
+    },
+  );
 }
 
 async function selectedEntries(context: Context, ids: readonly string[]): Promise<Entry[]> {
@@ -307,11 +311,14 @@ async function withReplacements(journal: Journal, results: readonly Recovered[])
 async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
   try {
     const shownBelow = context.output.isTable ? worstOf(results) : undefined;
+    const isLater = (entry: Entry): boolean => context.output.format === "table" && isEarly(entry, context.clock.now());
     // The error below the table may already show the next step.
     const stepOf = ({ entry, failure }: Recovered): EntryExtras["first"] =>
       failure === shownBelow && typeof failure?.details.nextCommand === "string"
         ? { needs: undefined, command: null }
-        : failure && requiredStepOf(entry, failure);
+        : failure === undefined && isLater(entry)
+          ? { needs: undefined, command: null }
+          : failure && requiredStepOf(entry, failure);
     await list.whole(results.map((result) => publicEntry(result.entry, { first: stepOf(result) })));
   } catch (error) {
     // A failed recovery has priority over a failed print.

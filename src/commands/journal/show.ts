@@ -1,4 +1,4 @@
-import { type Entry, isSettled } from "../../journal/entry.ts";
+import { type Entry, isEarly, isSettled } from "../../journal/entry.ts";
 import { askEntry } from "../options/known-names.ts";
 import type { Context } from "../../context.ts";
 import type { ListView } from "../../output/formats/format.ts";
@@ -27,8 +27,15 @@ export const command = defineVerb({
     const first = isSettled(entry.state) ? undefined : await requiredStep(context, entry);
     const { output } = context;
     const isTable = output.format === "table" && output.fields === undefined;
+    const isLater = output.format === "table" && isEarly(entry, context.clock.now());
+    const step = first ?? (isLater ? { needs: undefined, command: null } : undefined);
     await output.resource(
-      publicEntry(entry, { first, isUntrusted, holder, ...(isTable ? {} : { destinations, history }) }),
+      publicEntry(entry, {
+        first: step,
+        isUntrusted,
+        holder,
+        ...(isTable ? { lastError: entry.last_error?.message } : { destinations, history }),
+      }),
       {
         ...(holder === undefined ? entryView : entryWithHolderView),
         isRead: true,

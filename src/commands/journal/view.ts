@@ -106,12 +106,14 @@ export interface EntryExtras {
   readonly holder?: object | undefined;
   /** What this machine needs before the entry's next step, and the command that provides it. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
+  /** Replaces the object in a table. */
+  readonly lastError?: string | undefined;
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;
 }
 
 /** Keys are in the order of docs/design/journal.md; `request` is the exact body. */
-export function publicEntry(entry: Entry, { first, isUntrusted, ...rest }: EntryExtras = {}): string {
+export function publicEntry(entry: Entry, { first, isUntrusted, lastError, ...rest }: EntryExtras = {}): string {
   const before = {
     id: entry.id,
     object: "journal_entry",
@@ -129,7 +131,7 @@ export function publicEntry(entry: Entry, { first, isUntrusted, ...rest }: Entry
     request_ids: entry.request_ids,
     created_at: entry.created_at,
     updated_at: entry.updated_at,
-    last_error: entry.last_error,
+    last_error: lastError ?? entry.last_error,
     next_step: first === undefined ? nextStep(entry) : first.command,
     due_at: dueAt(entry),
     replaces: entry.replaces ?? undefined,

@@ -49,7 +49,7 @@ function textOf(context: Context, path: string): string {
 /** @throws Failure `usage` for an invalid file: a mistyped waiver would accept the wrong findings */
 export function readWaivers(text: string, at: { readonly path: string; readonly now: number }): Waiver[] {
   const refuse = (why: string): Failure =>
-    new Failure("usage", `${at.path}: ${why}.`, { meaning: `It looks like ${example}` });
+    new Failure("usage", `${at.path}: ${why}.`, { meaning: `A waiver file looks like ${example}` });
   const file = tryParseJson(text);
   if (file === undefined) throw refuse("it is not valid JSON");
   const list = isObject(file) ? file.waivers : undefined;

@@ -88,7 +88,7 @@ export const command = defineVerb({
 
 /** Keys of policy items have other remedies, because only `apply` delivers a new secret to the item's destination. */
 async function ofPolicies(context: Context, { baseUrl, organizationId }: ActiveProfile): Promise<Map<string, Advice>> {
-  const { itemOf, worksIn } = await import("../../policy/works.ts");
+  const { adviceForItem, itemOf, worksIn } = await import("../../policy/works.ts");
   const works = await context
     .journal()
     .then((journal) => worksIn(journal.each({ all: true }), { baseUrl, organizationId: organizationId ?? null }))
@@ -96,7 +96,7 @@ async function ofPolicies(context: Context, { baseUrl, organizationId }: ActiveP
   return new Map(
     [...works].flatMap(([item, { candidates }]) => {
       const { kind, name } = itemOf(item);
-      const step: Advice = `Correct its item ${name} in the policy file, then apply the policy: ${shell`integ apply`}`;
+      const step = adviceForItem(name);
       return kind === "access_key" ? candidates.map((id: string): [string, Advice] => [id, step]) : [];
     }),
   );

@@ -13,7 +13,7 @@ export const command = defineVerb({
       .option("--name <name>", "Only keys with this name; * stands for any characters"),
   examples: [
     { line: "integ keys list", does: "every access key that the API shows" },
-    { line: "integ keys list --status active --name 'nightly-*'", does: "active keys of some names" },
+    { line: "integ keys list --status active --name 'nightly-*'", does: "active keys whose names start with nightly-" },
     {
       line: "integ keys list --status active --json | jq -r '.data[].id'",
       does: "keys that are active and not expired, for a script",

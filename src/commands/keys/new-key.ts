@@ -16,7 +16,7 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option(
       "--scope <scope...>",
-      "Scope of the key, * (full access) or push-ingest:*; repeatable (default: the old key's scopes in a rotation, else *)",
+      `Scope of the key, * (full access) or push-ingest:*; repeatable (default: ${command.name() === "rotate" ? "the old key's scopes" : "*"})`,
     )
     .option(
       "--marker",

@@ -2,7 +2,7 @@ import { maxClients } from "../../api/oauth-client-creation.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
-import { baseNameOf, freeName } from "../../policy/works.ts";
+import { adviceForItem, baseNameOf, freeName } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
@@ -22,6 +22,8 @@ export interface ClientAuditLimits {
   readonly nowMs: number;
   /** Clients of policy items, by the journal. Undefined without a policy file, because then no client needs an item. */
   readonly declared: ReadonlySet<string> | undefined;
+  /** Names of policy items by client id. Only `apply` delivers a new secret to the item's destination. */
+  readonly items: ReadonlyMap<string, string>;
   /** Names of policy items. The audit adds each name that it suggests, so that it suggests none twice. */
   readonly names: Set<string>;
 }
@@ -38,7 +40,7 @@ export function auditClients(clients: readonly SeenCredential[], limits: ClientA
 
 function findingOf(
   client: SeenCredential,
-  { maxAgeMs, nowMs, declared, names }: ClientAuditLimits,
+  { maxAgeMs, nowMs, declared, items, names }: ClientAuditLimits,
 ): ClientFinding | undefined {
   const { id, status, serviceAccount = null, createdAt, ownership } = client;
   const finding = (
@@ -67,10 +69,13 @@ function findingOf(
   const ageMs = nowMs - Date.parse(createdAt ?? "");
   if (ageMs > maxAgeMs) {
     const message = `it is ${roundedDuration(ageMs, true)} old; the limit is ${roundedDuration(maxAgeMs, true)}`;
+    const item = items.get(id);
     const remedy =
-      ownership === "own"
-        ? "Rotate it with another profile: this profile authenticates with this client."
-        : shell`integ oauth-clients rotate ${id} --overlap 24h --secret-file ./client.secret`;
+      item !== undefined
+        ? adviceForItem(item)
+        : ownership === "own"
+          ? "Rotate it with another profile: this profile authenticates with this client."
+          : shell`integ oauth-clients rotate ${id} --overlap 24h --secret-file ./client.secret`;
     return finding("too_old", "medium", { message, remedy });
   }
   if (declared === undefined || declared.has(id)) return undefined;

@@ -30,11 +30,14 @@ export const command = defineVerb({
       .option("--fix", "Revoke disabled and expired clients and rotate old ones, after you confirm")
       .option("--dry-run", "With --fix: show what would be sent, and change nothing"),
   examples: [
-    { line: "integ oauth-clients audit", does: "old and unusable clients, slots, clients in no policy" },
-    { line: "integ oauth-clients audit --json | jq -r '.data[].remedy'", does: "one remedy for each client" },
+    {
+      line: "integ oauth-clients audit",
+      does: "old and unusable clients, slots; beside integ.yaml, clients in no item",
+    },
+    { line: "integ oauth-clients audit --json | jq -r '.data[].remedy'", does: "the remedy of each finding" },
     { line: "integ oauth-clients audit --fix", does: "revoke unusable clients and rotate old ones" },
   ],
-  more: "The API has no list of clients, so integ checks those in the journal. Exit 10 if there is a finding. --fix rotates an old client, with an overlap of 24h, if its secret went to a file, profile or store.",
+  more: "The API has no list of clients, so integ checks those in the journal. Exit 10 if there is a finding. --fix rotates an old client, with an overlap of 24h, if its secret went to a file, profile or store, and leaves clients of policy items to integ apply.",
   async run(context, { options }) {
     const maxAgeMs = parseLifetime(options.maxAge, "--max-age");
     const bench = await workbenchOf(context);
@@ -44,9 +47,14 @@ export const command = defineVerb({
     const declared = existsSync(resolve(context.settings.cwd, standardFile))
       ? new Set(works.flatMap(({ candidates, waiting }) => [...candidates, waiting?.old ?? ""]))
       : undefined;
+    const items = new Map(
+      [...observed.works].flatMap(([key, { candidates }]) =>
+        candidates.map((id): [string, string] => [id, itemOf(key).name]),
+      ),
+    );
     const clients = [...observed.clients.values()];
     const names = new Set([...observed.works.keys()].map((key) => itemOf(key).name));
-    const findings = auditClients(clients, { maxAgeMs, nowMs: observed.nowMs, declared, names });
+    const findings = auditClients(clients, { maxAgeMs, nowMs: observed.nowMs, declared, items, names });
     const view = { columns, empty: "No findings." };
     const { profile } = context.settings;
     const rows = findings.map((row) => ({ ...row, remedy: stepAs(profile, row.remedy) }));

@@ -18,7 +18,7 @@ export const command = defineVerb({
       .option("--offline", "Show clients as last seen, without the network")
       .option("--service-account <id>", "Only clients of this service account"),
   examples: [
-    { line: "integ oauth-clients list", does: "clients that this machine created, with their current state" },
+    { line: "integ oauth-clients list", does: "clients of the journal, with their current state" },
     { line: "integ oauth-clients list --offline --json | jq '.data[].id'", does: "without the network" },
   ],
   more: "The API has no list of clients: clients created elsewhere are not shown, but they use slots too.",

@@ -44,6 +44,8 @@ export const command = defineVerb({
         meaning: "It is part of your organization's OAuth setup.",
         ...(name === "env" ? { hint: "Set INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
       });
+    }).catch((error: unknown) => {
+      throw options.fromProfile ? error : refusedClient(error);
     });
     await context.secrets.mask(answer.value.token, answer.body.toString());
     await context.output.resource(answer.body.toString(), {
@@ -56,6 +58,13 @@ export const command = defineVerb({
     });
   },
 });
+
+/** `integ doctor` checks only the profile's own credential. */
+function refusedClient(error: unknown): unknown {
+  if (!(error instanceof Failure) || error.details.problem?.status !== 401) return error;
+  const hint = "Check the client_id and the secret, and that the client is active.";
+  return new Failure(error.kind, error.message, { ...error.details, hint, nextCommand: undefined });
+}
 
 async function clientOf(
   context: Context,

@@ -35,11 +35,7 @@ export const addSecretOptions = sharedOptions((command) =>
     .option("--secret-file <path>", "Write the secret to a new file, readable by you alone; repeatable", ordered)
     .option("--secret-command <command>", "Pass the secret to a command on standard input; repeatable", ordered)
     .option("--secret-profile <name>", "Make the secret an existing profile's credential; repeatable", ordered)
-    .option(
-      "--secret-to <store>",
-      `Write the secret to a store (${stores}; see integ help secrets); repeatable`,
-      ordered,
-    )
+    .option("--secret-to <store>", `Write the secret to a store (${stores}); repeatable`, ordered)
     .option(
       "--escrow <recipient...>",
       "Encrypt the secret to age public keys and keep it in the team's journal until it is delivered [env: INTEG_ESCROW]",

@@ -55,6 +55,9 @@ function resultOf({ planned, outcome, postponed }: AppliedItem): string {
   return hold === undefined ? (action === "wait" ? "waiting" : "none") : "left";
 }
 
+/** Results in a table, in the words of the run's last line. */
+const resultWords: Readonly<Record<string, string>> = { left: "to decide", none: "unchanged" };
+
 function messageOf({ planned, outcome, postponed }: AppliedItem): string {
   const { action, reason } = planned.row;
   if (outcome?.result === "done") return actionsDone[action] ?? reason;
@@ -77,16 +80,17 @@ export async function printApplied(
   applied: readonly AppliedItem[],
   { file, empty = "The policy has no items." }: { readonly file: string; readonly empty?: string },
 ): Promise<void> {
-  const rowOf = (item: AppliedItem): string => {
+  const rowOf = (item: AppliedItem, isForPerson: boolean): string => {
     const { name, kind, action, resource_id, due_at, entry } = item.planned.row;
     const work = item.outcome?.entry;
     const message = messageOf(item);
     const id = work?.resource_id ?? resource_id;
+    const result = resultOf(item);
     return JSON.stringify({
       name,
       kind,
       action,
-      result: resultOf(item),
+      result: isForPerson ? (resultWords[result] ?? result) : result,
       resource_id: output.isTable && id !== null && message.includes(id) ? null : id,
       due_at: work === undefined ? due_at : (dueAt(work) ?? null),
       entry: work?.id ?? entry,
@@ -99,8 +103,10 @@ export async function printApplied(
   const shown = output.isTable ? applied.filter((item) => resultOf(item) !== "none") : applied;
   const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
   const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };
-  await output.report(view).list.whole(shown.map(rowOf));
-  await output.summary("integ apply", view, applied.map(rowOf));
+  const isForPerson = output.format === "table" || output.format === "markdown";
+  await output.report(view).list.whole(shown.map((item) => rowOf(item, isForPerson)));
+  const summary = applied.map((item) => rowOf(item, true));
+  await output.summary("integ apply", view, summary);
 }
 
 export function reportOutcomes({ output }: Context, applied: readonly AppliedItem[], nowMs: number): void {
@@ -113,6 +119,24 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
       : "the first run after the overlap revokes the old one; the overlap ends";
     if (due !== undefined) output.note(`${name}: the old and the new one work; ${revokes} ${timeAhead(due, nowMs)}.`);
     if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
+  }
+}
+
+/** Says why nothing was done for an item that an option names. */
+export function reportIdle(
+  { output }: Context,
+  { items }: Plan,
+  { retry, redeliver, file }: Record<"retry" | "redeliver", readonly string[]> & { readonly file: string },
+): void {
+  for (const { decision } of items.filter(({ row }) => row.action === "none")) {
+    const { name } = decision.item;
+    const isIdle = decision.hold === undefined;
+    if (isIdle && retry.includes(name))
+      output.note(
+        `${name}: --retry has nothing to do: the item is not stalled, and its ${nounOf(decision.item.kind)} works.`,
+      );
+    if (isIdle && redeliver.includes(name))
+      output.note(`${name}: --redeliver has nothing to do: its secret is where ${file} says, by the journal.`);
   }
 }
 

@@ -15,7 +15,15 @@ import { releaseSettled, cleanUp } from "../running/settled.ts";
 import type { ItemOutcome } from "./apply-item.ts";
 import { actingFor, assertNames, planOptions } from "./acting.ts";
 import type { LiveTable } from "../../output/live-view.ts";
-import { appliedColumns, appliedFields, confirmPlan, conclude, printApplied, reportOutcomes } from "./applied.ts";
+import {
+  appliedColumns,
+  appliedFields,
+  confirmPlan,
+  conclude,
+  printApplied,
+  reportIdle,
+  reportOutcomes,
+} from "./applied.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
@@ -40,7 +48,7 @@ export const command = defineVerb({
       )
       .option(
         "--redeliver <name...>",
-        "Rotate these items into the destinations of the file if their secrets went elsewhere, even to a place in use, or if their file or profile no longer exists",
+        "Rotate these items now if their secrets went to other destinations, which may be in use, or to a file or profile that no longer exists",
       )
       .option("--adopt", "First adopt existing credentials that match an item, instead of creating new ones")
       .option("--include-own", "Also rotate the profile's own credential, after all others")
@@ -94,6 +102,7 @@ export const command = defineVerb({
     await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });
     reportPlanNotes(context, plan, { file, profile: policy.profile, isPage: asked });
+    reportIdle(context, plan, { retry, redeliver, file });
     reportOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, { unmanaged: plan.unmanaged, entriesAtPlan });
     conclude(context, applied, { file, profile: policy.profile });
@@ -177,7 +186,7 @@ function assertInOverlap({ items }: Plan, finish: readonly string[]): void {
     (name) => items.find(({ decision }) => decision.item.name === name)?.decision.state !== "waiting",
   );
   if (other === undefined) return;
-  throw new Failure("usage", `--finish: no overlap of ${other} runs.`, {
+  throw new Failure("usage", `--finish: ${other} has no running overlap.`, {
     meaning: "Nothing was sent.",
     nextCommand: shell`integ plan`,
   });

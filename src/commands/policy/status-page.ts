@@ -246,12 +246,12 @@ function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number
 function slotLines(slots: ReadonlyMap<string, number>, screen: Screen): PageLine[] {
   const accounts = [...slots];
   const names = columnOf(accounts, ([name]) => name, screen);
-  const isDrawn = !screen.isPlain && names.width + 40 <= screen.width;
+  const isDrawn = !screen.isPlain && names.width + 45 <= screen.width;
   return accounts.map(([name, count], index): PageLine => {
     const bar = "█".repeat(Math.min(maxClients, count)).padEnd(maxClients, "·");
     const text = isDrawn
-      ? `Slots  ${names.cells[index]}  ${bar}  at least ${count} of ${maxClients}`
-      : `Slots of ${name}: at least ${count} of ${maxClients}`;
+      ? `Slots  ${names.cells[index]}  ${bar}  at least ${count} of ${maxClients} used`
+      : `Slots of ${name}: at least ${count} of ${maxClients} used`;
     return { margin: 0, isWhole: isDrawn, text };
   });
 }

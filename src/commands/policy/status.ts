@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
-import { dueAt, type Entry, mayHaveArrived, needsAttention, nextStep } from "../../journal/entry.ts";
+import { dueAt, type Entry, isEarly, mayHaveArrived, needsAttention, nextStep } from "../../journal/entry.ts";
 import { type Account } from "../../operations/workbench.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
@@ -231,6 +231,7 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   const unfinished = await unfinishedOf(context);
   const missing = await noteMissing(context, unfinished);
   const { lastUseWords } = await import("../../policy/decide.ts");
+  const isLater = (entry: Entry): boolean => context.output.format === "table" && isEarly(entry, context.clock.now());
   return unfinished.map((entry) => {
     const first = missing.get(entry.id);
     const { old_key: old, overlap_unused_ms: unusedMs } = entry.detail;
@@ -243,7 +244,7 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
       state: entry.state,
       detail: [entry.operation, entry.resource_id, entry.policy?.item].filter((part) => part).join(" ") + used,
       due_at: dueAt(entry),
-      next_step: first === undefined ? nextStep(entry) : first.command,
+      next_step: first === undefined ? (isLater(entry) ? null : nextStep(entry)) : first.command,
     };
     return { entry, row, used };
   });
@@ -473,7 +474,12 @@ function clientCounts(clients: readonly { readonly serviceAccount?: string | und
 }
 
 function slotRow([name, count]: readonly [string, number]): Row {
-  return { topic: "slots", name, state: `${count} of ${maxClients}`, detail: "clients that the journal knows" };
+  return {
+    topic: "slots",
+    name,
+    state: `${count} of ${maxClients}`,
+    detail: "slots used by clients that the journal knows",
+  };
 }
 
 function keyRows(

@@ -5,6 +5,7 @@ import { tryCredential } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
 import type { Context } from "../../context.ts";
 import { validationMessage } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -66,7 +67,9 @@ export const command = defineVerb({
     await output.resource(profileRow(shown, store.default), profileView(shown));
     const { oauthOf } = await import("../../profiles/profile.ts");
     if (oauthOf(profile) === undefined)
-      output.note("Rotations of clients cannot be proven: add --token-endpoint, or pass it to integ profiles edit.");
+      output.note(
+        `Rotations of clients cannot be proven until you run ${shell`integ profiles edit ${name} --token-endpoint`} <url>.`,
+      );
   },
 });
 

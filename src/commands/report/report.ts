@@ -21,7 +21,7 @@ import { untrustedWords } from "../journal/view.ts";
 import { type Waiver, waiversIn } from "../keys/audit-waivers.ts";
 import { sinceOf } from "../options/since.ts";
 import { scopeOf } from "../policy/observe.ts";
-import { addPolicyFile, loadPolicy, standardFile } from "../policy/policy-file.ts";
+import { loadPolicy, standardFile } from "../policy/policy-file.ts";
 import { assertFolder } from "../policy/text-file.ts";
 import { accountOf, warnOfDamage } from "../running/change.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
@@ -71,7 +71,8 @@ export const command = defineVerb({
   result: columns,
   formats: ["html"],
   configure: (command) =>
-    addPolicyFile(command)
+    command
+      .option("-f, --file <path>", `Policy file (default: ${standardFile}, if it exists)`)
       .option("--since <date>", "Show the changes of the journal since this date too, like 2026-07-01")
       .option("--waivers <file>", "Show the waivers of this file, in the format of keys audit")
       .option("--out <file>", "Write to a new file; its suffix chooses the format (.html, .csv, .json, .md)"),
@@ -88,7 +89,7 @@ export const command = defineVerb({
     const format = out === undefined ? context.output.format : formatOf(out, context.output);
     if (out !== undefined) assertNew(out, context.settings.cwd);
     const waivers = options.waivers === undefined ? undefined : waiversIn(context, options.waivers);
-    const texts = await rowsOf(context, { file: options.file, since, waivers });
+    const texts = await rowsOf(context, { file: options.file ?? standardFile, since, waivers });
     if (out === undefined) return context.output.list(view).whole(texts);
     const pieces: string[] = [];
     const sink = { write: async (data: string | Buffer) => void pieces.push(data.toString()) };

@@ -82,5 +82,5 @@ export function overlapNote(
     unusedMs === undefined
       ? `after the overlap, which ends ${at}`
       : `once it was not used for ${durationWords(unusedMs)}, at the latest ${at}`;
-  return `The old and the new one work. To revoke ${old}, run integ journal recover ${entry} ${when}; with --now it does so immediately.`;
+  return `The old and the new one work. To revoke ${old}, run integ journal recover ${entry} ${when}; to revoke it immediately, add --now.`;
 }

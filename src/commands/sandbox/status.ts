@@ -12,7 +12,7 @@ const labels = [
   ["access key", "access_key_id"],
   ["API key", "api_key"],
   ["API key, second", "second_api_key"],
-  ["API key, other account", "other_account_api_key"],
+  ["API key, other service account", "other_account_api_key"],
   ["API key, other organization", "other_organization_api_key"],
   ["API key, entity:read only", "scoped_api_key"],
   ["API key, revoked", "revoked_api_key"],

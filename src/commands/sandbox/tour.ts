@@ -9,7 +9,7 @@ import { defineVerb } from "../verb.ts";
 
 export const command = defineVerb({
   configure: (command) => command,
-  examples: [{ line: "integ sandbox tour", does: "takes about ten seconds and leaves nothing on this machine" }],
+  examples: [{ line: "integ sandbox tour", does: "takes less than a minute and leaves nothing on this machine" }],
   async run(context) {
     const { startSandbox } = await import("../../sandbox/sandbox.ts");
     const folder = mkdtempSync(join(tmpdir(), "integ-tour-"));

@@ -41,6 +41,6 @@ export function setAsideFindings(paths: readonly string[]): Finding[] {
   if (!fs.existsSync(folder)) return [];
   const starts = paths.flatMap((path) => [`${basename(path)}.damaged-`, `${basename(path)}.torn-`]);
   const names = fs.readdirSync(folder).filter((name) => starts.some((start) => name.startsWith(start)));
-  const message = "bytes that were set aside; delete it when you no longer need it";
+  const message = "a file of bytes that were set aside; delete it when you no longer need it";
   return names.map((name) => ({ severity: "warning", where: join(folder, name), message }));
 }

@@ -23,7 +23,7 @@ export interface Column {
   readonly isKey?: boolean;
   /** The field with the time after which a table shows `active` as `expired`. */
   readonly expiry?: string;
-  /** What a terminal's list shows for null. */
+  /** What a terminal shows for null. */
   readonly none?: string;
 }
 

@@ -296,7 +296,9 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
   };
   const lines = columns.map((column, index) => {
     const heading = headings[index] ?? "";
-    const value = isolated(personCell(cell(column), { kind: column.kind, time }), target.isTerminal);
+    const found = cell(column);
+    const none = found === null && target.isTerminal ? column.none : undefined;
+    const value = isolated(none ?? personCell(found, { kind: column.kind, time }), target.isTerminal);
     const shown = paint !== undefined && column.kind === "status" ? paintStatus(value, paint) : value;
     const shownHeading = paint?.bold(heading) ?? heading;
     const room = target.width - width - gap;

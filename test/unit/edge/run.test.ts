@@ -82,7 +82,7 @@ describe("the command line", () => {
     expect((await typed("completion zsh")).args).toEqual(["zsh"]);
   });
 
-  it.each(["help entites", "help entities lst", "help entites --help"])(
+  it.each(["help entites", "help entities lst", "help entites --help", "audit --help", "keys aduit -h"])(
     "refuses help for an unknown command: %s",
     async (line) => {
       await expect(readCommandLine(line.split(" "), { width: 80, version: "0.0.0" })).rejects.toMatchObject({

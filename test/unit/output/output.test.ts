@@ -294,7 +294,7 @@ describe("progress", () => {
       output.countdown("Trying again", 60_000).done();
       return stderr.text;
     });
-    const line = expect.stringMatching(/^Note: Trying again \(in 60 s, until \d\d:\d\d:\d\d\)\.\n$/) as string;
+    const line = expect.stringMatching(/^Note: Trying again \(in 60 s, at \d\d:\d\d:\d\d\)\.\n$/) as string;
     expect(notes).toEqual([line, line, ""]);
   });
 

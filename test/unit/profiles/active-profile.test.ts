@@ -148,7 +148,7 @@ describe("a profile's source of legacy bearer tokens", () => {
   it("is an endpoint that gets the key's secret", async () => {
     const url = "https://api.example.com/exchange";
     const profile = await prod({ credential: key, legacy: { kind: "access_token_endpoint", url } });
-    expect(await profile.legacy()).toEqual({ kind: "exchange_endpoint", url, secret: "canary-key" });
+    expect(await profile.legacy()).toMatchObject({ kind: "exchange_endpoint", url, secret: "canary-key" });
   });
 
   it.each([

@@ -28,7 +28,7 @@ describe.skipIf(process.platform === "win32")("a journal's file", () => {
     const path = await aJournal();
     for (const name of ["damaged-1", "torn-2", "other", "damaged"]) writeFileSync(`${path}.${name}`, "");
     writeFileSync(join(dirname(path), "x.damaged-1"), "");
-    const aside = "bytes that were set aside; delete it when you no longer need it";
+    const aside = "a file of bytes that were set aside; delete it when you no longer need it";
     expect(textsOf(await journalAt(path).verify(), path)).toEqual([
       `warning /journal.ndjson.damaged-1: ${aside}`,
       `warning /journal.ndjson.torn-2: ${aside}`,
