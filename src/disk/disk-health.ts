@@ -13,8 +13,8 @@ export class DiskHealth {
 
   assertHealthy(): void {
     if (this.#failure === undefined) return;
-    throw new Failure("failed", `The disk failed during the command, and nothing more is sent: ${this.#failure}`, {
-      hint: "Check the disk, then finish what was started.",
+    throw new Failure("failed", `A record could not be saved, so nothing more is sent: ${this.#failure}`, {
+      hint: "Continue when the cause is gone.",
       nextCommand: shell`integ journal recover`,
     });
   }

@@ -66,7 +66,7 @@ const output: Text = [
   },
   "--fields id,email prints only these fields, in this order, in every format. A name with dots (a.b) selects a nested field; the heading of a column is a valid name.",
   "With json or ndjson an error is one JSON object on the last line of standard error.",
-  "A list prints one page unless --all or --max asks for more; a note says if more rows exist.",
+  "A list prints one page unless --all or --max asks for more; a message says if more rows exist.",
   "With --no-color, NO_COLOR or TERM=dumb and on fewer than 50 columns, progress is plain lines and questions have numbered choices, for a screen reader.",
 ];
 

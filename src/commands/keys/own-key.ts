@@ -130,7 +130,7 @@ function ownKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
 function maybeOwnKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
   const caller = callerOf(profile);
   return new Failure("usage", `${id} may be the key that ${caller} uses: rotating it could lock ${caller} out.`, {
-    meaning: `Nothing was changed. If it is that key, ${advice(profile)}. If not, ask a person, and add --yes only if they agree.`,
+    meaning: `Nothing was changed. If it is that key, ${advice(profile)}. If it is another key, add --yes.`,
     ...(isSecretStored(profile)
       ? settingOf(profile.name, "--api-key-id")
       : { hint: "Use a profile with a key id: see --api-key-id in integ help profiles add." }),

@@ -222,7 +222,7 @@ function withResumeStep(walk: Walk, error: unknown): unknown {
 }
 
 function incompleteWords({ writer, view }: Walk): string {
-  return `The list stopped after ${writer.rowsWritten} ${view.plural}; the output is valid but incomplete.`;
+  return `The list stopped after ${writer.rowsWritten} ${view.plural}, and the output is incomplete.`;
 }
 
 function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Failure {
