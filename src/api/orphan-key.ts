@@ -19,7 +19,7 @@ export interface Criteria {
   readonly createdAfter: number;
   /** The latest time at which a request may have been in progress; ms since 1970 by the service's clock. */
   readonly sentUntil: number;
-  /** False if the entry's times may be wrong by any amount. They then rule out no key. */
+  /** False if the entry's times may be wrong by any amount. A key of that name from another time is then a doubt. */
   readonly isClockKnown: boolean;
   readonly skewMs: number;
   /** The creator of the keys that this profile created before. */

@@ -65,7 +65,9 @@ function differencesOf(entry: Entry, request: KeyReplacementRequest) {
   const { expiry, marked, update_profile } = entry.detail;
   const list = (scopes: readonly string[] = []): string => [...new Set(scopes)].sort().join(" ");
   const life = (fingerprint: string | null | undefined, request: AccessKeyRequest): string =>
-    fingerprint ?? request.expiresAt ?? "never";
+    fingerprint?.replace(/^in (\d+) ms$/, (_, ms: string) => `in ${Number(ms) / 1000}s`) ??
+    request.expiresAt ??
+    "never";
   return [
     ...overlapDifferences(entry, request),
     { flag: flags.name, recorded: recorded.name, typed: now.name },

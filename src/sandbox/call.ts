@@ -115,7 +115,7 @@ export function invalidRequest(detail: string, param?: string): Problem {
   return new Problem(400, "invalid_request", detail, param === undefined ? {} : { param });
 }
 
-/** @assumed one 404 for all reasons (§7 "not shown beyond status") reveals nothing about other organizations */
+/** @assumed the code is `not_found` for every reason (§7 "not shown beyond status"). `detail` must reveal nothing of other organizations. */
 export function notFound(detail: string): Problem {
   return new Problem(404, "not_found", detail);
 }
