@@ -1,4 +1,4 @@
-// Defines the kinds of destinations for one-time secrets, and their journal records.
+// Defines what a destination of one-time secrets does, its options, and how it is described.
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
 import type {

@@ -1,5 +1,5 @@
-// A process that works on a journal, as the `Task` in its first argument (JSON) says. It writes each line in one call, so
-// that a kill never leaves an incomplete line.
+// A process that works on a journal, as the `Task` in its first argument (JSON) says. It writes each
+// line of its report to stdout in one call, so that a kill leaves the test no incomplete line.
 import * as fs from "node:fs";
 import { Failure } from "../../src/errors.ts";
 import { fileJournal } from "../support/file-journal.ts";

@@ -38,7 +38,7 @@ import { parseSecret } from "../../src/secrets/secret-format.ts";
 import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
 import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 
-/** The state that a machine's processes share, and that survives their kills. `by` is the process that made the reserve. */
+/** The state that a machine's processes share. A kill ends only the leases of the killed process. */
 export interface Machine {
   readonly name: string;
   host: string;
@@ -48,7 +48,7 @@ export interface Machine {
   readonly entries: Entry[];
   readonly leases: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
-  /** Reserves by their own paths, which differ from the paths of their files. */
+  /** Reserves by their own paths, which differ from the paths of their files. `by` is the process that made the reserve. */
   readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: object }>;
   /** `keptName` is the key of both maps. `keptReserves` has the process that reserved space for the secret. */
   readonly kept: Map<string, OneTimeSecret>;

@@ -16,8 +16,8 @@ export interface PlannedCut extends Cut {
 }
 
 /**
- * Plans one cut by close and one by reset after each byte. A sample has one cut, by close or reset, at about `sample` evenly
- * distributed places and at the last two: a response that lacks only its end can still be readable.
+ * Plans a close and a reset before the first byte and after each byte. With `sample`, plans only one of the two at each of
+ * about `sample` evenly distributed places and the last two places: a response that lacks its last byte may still be readable.
  * @param whole the number of bytes of the request or response
  */
 export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {

@@ -505,7 +505,10 @@ interface ListedKeys {
   readonly unread?: readonly Row[];
 }
 
-/** @returns no keys if the profile cannot list them; a row with the reason if the request fails */
+/**
+ * @returns no keys if the profile cannot list them; a row with the reason if the request fails
+ * @throws Failure if the request fails and the output is OpenMetrics, or if the command is interrupted
+ */
 async function listedKeys(context: Context): Promise<ListedKeys> {
   const profile = await context.profiles.active();
   let isWithoutKeys = profile.organizationId === undefined || profile.keyExchange === undefined;
