@@ -45,7 +45,10 @@ export const command = defineVerb({
     const { auditClients } = await import("./audit-rules.ts");
     const works = [...observed.works.values()];
     const declared = existsSync(resolve(context.settings.cwd, standardFile))
-      ? new Set(works.flatMap(({ candidates, waiting }) => [...candidates, waiting?.old ?? ""]))
+      ? new Set([
+          ...works.flatMap(({ candidates, waiting }) => [...candidates, waiting?.old ?? ""]),
+          ...(observed.unsettled ?? []),
+        ])
       : undefined;
     const items = new Map(
       [...observed.works].flatMap(([key, { candidates }]) =>
