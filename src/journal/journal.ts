@@ -103,11 +103,12 @@ export class StoredJournal {
     return this.select({});
   }
 
-  /** @returns the entries, the newest first */
-  async select(filter: EntryFilter): Promise<Entry[]> {
+  /** @param trusted leave out entries without a valid HMAC, which decide nothing. @returns the entries, the newest first */
+  async select({ trusted = false, ...filter }: EntryFilter & { readonly trusted?: boolean }): Promise<Entry[]> {
     const found: Entry[] = [];
     for await (const entry of this.each(filter)) found.push(entry);
-    return found;
+    const unknown = await this.untrusted(trusted ? found.map(({ id }) => id) : []);
+    return found.filter(({ id }) => !unknown.has(id));
   }
 
   async *each(filter: EntryFilter): AsyncIterable<Entry> {

@@ -332,10 +332,9 @@ async function completeFile(remembered: Remembered, may: MayReplace): Promise<bo
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
   const { record } = remembered;
   const own = reservedName(record.path, entry);
-  // A replacement's record may name only the replaced entry's reserve.
-  if (record.reserved !== own) removeUnnamed(own);
-  if (record.reserved === undefined) return;
-  const fd = openReserved(remembered) ?? openOwn(record.reserved);
+  // A record may name another file: a replacement's names the reserve of what it replaces, and an edited one names any.
+  if (record.reserved !== own) return removeUnnamed(own);
+  const fd = openReserved(remembered) ?? openOwn(own);
   if (fd === undefined) return;
   try {
     const isSecondName = hasDelivered(record.path, remembered);
@@ -343,7 +342,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
       if (!isKept) return;
       wipe(fd);
     }
-    unlinkSync(record.reserved);
+    unlinkSync(own);
   } finally {
     closeSync(fd);
   }

@@ -26,9 +26,10 @@ export async function releaseSettled(
   const journal = await context.journal();
   const secrets = await secretKeepingOf(context);
   const kept = [...(await context.secrets.undelivered()).entriesWithSpace(), ...((await journal.escrow?.ids()) ?? [])];
+  const settled = { states: settledStates, trusted: true };
   const entries = [
-    ...(await journal.select({ states: settledStates, ids: [...kept, ...ids] })),
-    ...(newestCount > 0 ? await journal.select({ states: settledStates, limit: newestCount }) : []),
+    ...(await journal.select({ ...settled, ids: [...kept, ...ids] })),
+    ...(newestCount > 0 ? await journal.select({ ...settled, limit: newestCount }) : []),
   ];
   const bench = { journal, secrets, tell: { warn: (text: string) => context.output.warn(text) } };
   for (const entry of new Map(entries.map((one) => [one.id, one])).values()) {

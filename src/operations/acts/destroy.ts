@@ -20,6 +20,7 @@ export async function destroy(bench: Overwriting, entry: KeptEntry, evidence: De
 async function isEvidence(journal: Journal, entry: KeptEntry, evidence: DestroyEvidence): Promise<boolean> {
   const { id, resource_id } = entry;
   if ("typed" in evidence) return true;
+  if ((await journal.untrusted([id])).size > 0) return false;
   if ("shown" in evidence) return evidence.shown === "revoked";
   if ("entry" in evidence) return evidence.entry === id;
   const { id: later, state, operation, detail } = evidence.rotatedAgain;

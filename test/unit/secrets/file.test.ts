@@ -271,7 +271,7 @@ describe("after a crash", () => {
     writeFileSync(reserve, content);
     const failure = await failureOf(() => to(join(folder, "s")).prepare(work));
     expect(failure).toMatchObject({ kind: "failed", details: { nextCommand: "integ journal recover" } });
-    remembered(record).removeReserve("entry");
+    remembered(record).removeReserve(work);
     expect(await delivered(record)).toBe(true);
     expect([readdirSync(folder), readFileSync(join(folder, "s"), "utf8")]).toEqual([["s"], `${canary}\n`]);
   });
@@ -282,7 +282,7 @@ describe("after a crash", () => {
     expect(await delivered(record)).toBe(false);
     await to(join(folder, "s")).prepare(work);
     expect(readFileSync(reserve, "latin1").replaceAll("\0", "")).toBe("");
-    remembered(record).removeReserve("entry");
+    remembered(record).removeReserve(work);
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -290,10 +290,10 @@ describe("after a crash", () => {
     const { folder, record, reserve } = await prepared();
     cpSync(reserve, `${reserve}.restored`);
     renameSync(`${reserve}.restored`, reserve);
-    remembered(record).removeReserve("entry");
+    remembered(record).removeReserve(work);
     expect(readdirSync(folder)).toEqual([]);
     writeFileSync(reserve, `${canary}\n`, { mode: 0o600 });
-    remembered(record).removeReserve("entry");
+    remembered(record).removeReserve(work);
     expect(readdirSync(folder)).toEqual([".s.integ-6k2f9"]);
   });
 
@@ -315,6 +315,14 @@ describe("after a crash", () => {
     const reserved = join(folder, ".s.integ-replaced");
     remembered({ ...(record as SingleRecord & { kind: "file" }), reserved }).removeReserve(work);
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("another file that a record names as the reserve stays", async () => {
+    const { folder, record } = await prepared();
+    const reserved = join(folder, "precious");
+    writeFileSync(reserved, "my only key\n", { mode: 0o600 });
+    remembered({ ...(record as SingleRecord & { kind: "file" }), as: "json-string", reserved }).removeReserve(work);
+    expect(readdirSync(folder)).toEqual(["precious"]);
   });
 
   it("a secret under both names loses its reserve's name", async () => {

@@ -499,6 +499,7 @@ function destroyCells(): Cell[] {
     cell("a person typed claim", "destroyed", () => ({ typed: "claim" })),
     cell("the secret is at its destination", "destroyed", (acts) => at(acts, entry.id)),
     cell("another entry's secret is at its destination", "kept", (acts) => at(acts, later.id)),
+    cell("an untrusted record names the destination", "kept", (acts) => at(acts, entry.id), { untrusted: [entry.id] }),
     ...(["revoked", "disabled", "expired", "pending", "active", "unheard of"] as const).map((shown) =>
       cell(`the service shows it ${shown}`, shown === "revoked" ? "destroyed" : "kept", () => ({ shown })),
     ),

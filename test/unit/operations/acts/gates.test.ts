@@ -120,6 +120,7 @@ describe("overwrite needs each of its conditions", () => {
 describe("destroy needs each of its conditions", () => {
   it.each<readonly [string, string, string]>([
     ["there is evidence", "if (!(await isEvidence(bench.journal, entry, evidence)))", "if (false)"],
+    ["the entry is trusted", "if ((await journal.untrusted([id])).size > 0) return false;", ""],
     ["the service shows revoked", 'return evidence.shown === "revoked";', "return true;"],
     ["the evidence is of that entry", "return evidence.entry === id;", "return true;"],
     ["the rotation is in place, of that key", "detail.key_id === resource_id && later > id", "later > id"],
