@@ -123,6 +123,7 @@ export async function finishCreation(
   const { bench, lease } = options;
   const wasSent = lease.entry.attempts > 0;
   const replacements = wasSent ? await bench.journal.select({ all: true, replaces: lease.entry.id }) : [];
+  await assertTrusted(bench, replacements);
   const started = replacements.find((entry) => !hasFailed(entry));
   const work = { ...options, destination: await options.destinationOf(started ?? lease.entry) };
   let end: Outcome | undefined;
@@ -175,8 +176,7 @@ interface LostSecret {
 async function replaceLost(contract: CreationContract, lost: LostSecret): Promise<Outcome> {
   const { work, end, started, wasLost } = lost;
   const { bench, lease } = work;
-  if (started !== undefined) await assertTrusted(bench, [started.id]);
-  else {
+  if (started === undefined) {
     if (wasLost || contract.noun === "key") await assertNotRevoked(contract, work);
     const isNamed = work.namedRevocation !== undefined && work.namedRevocation === lease.entry.resource_id;
     if (isNamed && isGuess(lease.entry))

@@ -6,7 +6,7 @@ import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { laterRotation } from "../journal/rotations.ts";
 import { placesOf } from "../secrets/destination.ts";
-import { untrusted } from "./acts/overwrite.ts";
+import { assertTrusted, untrusted } from "./acts/overwrite.ts";
 import { client } from "./client.ts";
 import { clientRotation } from "./client-rotation.ts";
 import { type CreationOptions, finishCreation, refuseReplacement } from "./creation.ts";
@@ -173,8 +173,9 @@ async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boole
 }
 
 /** Prefers a step that was not refused, because a refused step's destination may have caused the refusal. */
-async function placedStep({ journal }: Workbench, rotation: Entry): Promise<Entry> {
-  const steps = await journal.select({ all: true, parent: rotation.id });
+async function placedStep(bench: Workbench, rotation: Entry): Promise<Entry> {
+  const steps = await bench.journal.select({ all: true, parent: rotation.id });
+  await assertTrusted(bench, steps);
   const placed = steps.filter(({ destination }) => destination !== null);
   return placed.find(({ state }) => state !== "refused") ?? placed[0] ?? rotation;
 }

@@ -190,6 +190,7 @@ export async function assertSameOptions(
 
 export async function finishRotation(rotation: Rotation): Promise<RotationResult> {
   const { bench, lease, oldId } = rotation;
+  await assertTrusted(bench, await bench.journal.select({ all: true, parent: lease.entry.id }));
   const made = await createSuccessor(rotation).catch((error: unknown) => recordUnfinished(rotation, error));
   const id = idOf(made);
   try {
@@ -280,7 +281,6 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
   const { noun } = creation;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
-    if (found !== undefined) await assertTrusted(bench, [found.id]);
     if (found?.state === "done")
       return { kind: "delivered_before", entry: found, receipt: await creation.readReceipt?.(bench, found) };
     if (found?.state === "unusable") {
@@ -473,7 +473,7 @@ async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry
   const later = status === "revoked" ? await rotationFrom(bench.journal, newId) : undefined;
   const next = later && (await currentChild(bench.journal, later));
   if (later && next && proofIn(later.detail) !== undefined && replacesEverywhere(next, child)) {
-    await assertTrusted(bench, [later.id, next.id]);
+    await assertTrusted(bench, [later, next]);
     return workingSuccessor(rotation, next);
   }
   const after = later?.resource_id;

@@ -183,7 +183,8 @@ export class InMemory {
       untrusted: async (some: readonly string[]) => new Set(some.filter((id) => tampered.has(id))),
       entries: async () => all(),
       unsettled: async () => unsettled(),
-      select: async (filter: EntryFilter) => selected(filter),
+      select: async ({ trusted = false, ...filter }: EntryFilter & { readonly trusted?: boolean }) =>
+        selected(filter).filter(({ id }) => !trusted || !tampered.has(id)),
       async *each(filter: EntryFilter) {
         yield* selected(filter);
       },

@@ -203,16 +203,16 @@ export async function assertStepAllowed(
   { parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">,
   places: readonly SingleRecord[],
 ): Promise<void> {
-  const ids = [parent, replaces].filter((id) => id !== null);
-  await assertTrusted(bench, ids);
-  for (const { id, destination } of await bench.journal.select({ all: true, ids }))
+  const above = await bench.journal.select({ all: true, ids: [parent, replaces].filter((id) => id !== null) });
+  await assertTrusted(bench, above);
+  for (const { id, destination } of above)
     for (const asked of placesOf(destination))
       if (places.some((one) => isSamePlace(one, asked)) && isLocal(asked) && !isOfMachine(asked, bench))
         throw ofAnotherMachine(id, asked);
 }
 
-export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, ids: readonly string[]): Promise<void> {
-  const [forged] = await journal.untrusted(ids);
+export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, entries: readonly Entry[]) {
+  const [forged] = await journal.untrusted(entries.map(({ id }) => id));
   if (forged !== undefined) throw untrusted(forged);
 }
 

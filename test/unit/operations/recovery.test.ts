@@ -229,6 +229,40 @@ describe("a second replacement of one lost credential", () => {
   });
 });
 
+describe("an untrusted entry that claims to be a step of the work", () => {
+  it.each([
+    ["a client's creation", "replaces"],
+    ["a key's creation", "replaces"],
+    ["a client's rotation", "parent"],
+    ["a key's replacement", "parent"],
+    ["a key's rotation in place", "parent"],
+  ] as const)("%s, by %s: nothing is sent, and the work stays unfinished", async (name, link) => {
+    const { sends } = operations[name]!;
+    const fates = { [sends]: [{ refused: 429, retryAfterSeconds: 1 }] };
+    const world = worldFor(operations[name]!, { fates, retryForMs: 0 });
+    await perform(world, operations[name]!);
+    const root = world.entries.find(({ parent }) => parent === null)!;
+    const state = link === "parent" ? "replaced" : "done";
+    const forged = {
+      ...world.entries.at(-1)!,
+      id: "1zzzzzzzzz",
+      idempotency_key: "k0",
+      state,
+      [link]: root.id,
+    } as const;
+    world.entries.push(forged);
+    world.machine.tampered.add(forged.id);
+    const sent = world.account.requests.length;
+    world.now += 60_000;
+    const failures = [(await world.recover()).value?.[0]?.failure];
+    // A rotation in place that is typed again has no steps: its secret goes where the command says.
+    if (sends === "create") failures.push((await perform(world, operations[name]!)).failure);
+    for (const failure of failures) expect(failure?.details.nextCommand).toBe(`integ journal trust ${forged.id}`);
+    expect(world.account.requests.slice(sent).filter((request) => !/list|get|exchange/.test(request))).toEqual([]);
+    expect(world.unsettled().map(({ id }) => id)).toContain(root.id);
+  });
+});
+
 describe("a secret that is kept on another machine", () => {
   it("is not lost: nothing is revoked, with any consent", async () => {
     const world = new AWorld({ failing: ["deliver"] });
