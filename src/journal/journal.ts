@@ -104,7 +104,10 @@ export class StoredJournal {
   }
 
   /** @param trusted leave out entries without a valid HMAC, which decide nothing. @returns the entries, the newest first */
-  async select({ trusted = false, ...filter }: EntryFilter & { readonly trusted?: boolean }): Promise<Entry[]> {
+  async select({
+    trusted = false,
+    ...filter
+  }: EntryFilter & { readonly trusted?: boolean | undefined }): Promise<Entry[]> {
     const found: Entry[] = [];
     for await (const entry of this.each(filter)) found.push(entry);
     const unknown = await this.untrusted(trusted ? found.map(({ id }) => id) : []);

@@ -107,14 +107,18 @@ export interface Delivered {
   readonly places: readonly SingleDestination[];
 }
 
+/** False while only the request names the destination: it may have been refused. */
+export function hasDelivered({ state, operation }: Entry): boolean {
+  return (state === "done" || state === "waiting") && !operation.endsWith(".revoke");
+}
+
 /** @returns the last delivery by resource id, with empty `places` for adopted credentials and claimed secrets */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   const newest = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
   for (const entry of newestFirst) {
-    const { resource_id: id, destination, state, operation } = entry;
-    const isDelivered = (state === "done" || state === "waiting") && !operation.endsWith(".revoke");
-    if (id === null || !isDelivered || newest.has(id)) continue;
+    const { resource_id: id, destination, operation } = entry;
+    if (id === null || !hasDelivered(entry) || newest.has(id)) continue;
     const isByPerson = operation.endsWith(".adopt") || wasClaimed(entry);
     if (isByPerson) newest.set(id, { entry, places: [] });
     else if (destination !== null) newest.set(id, { entry, places: placesOf(destination) });

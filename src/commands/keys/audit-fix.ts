@@ -94,11 +94,7 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   for (const { key_id: id } of findings.filter(({ rule }) => ageRules.has(rule))) {
     const ofKey = findings.filter(({ key_id }) => key_id === id);
     if (id === null || fixes.has(id) || !ofKey.every(isFixedByReplacement)) continue;
-    const known = knownOptions(
-      await bench.journal.select({ all: true, resource: id }),
-      id,
-      context.secrets.machine.find(),
-    );
+    const known = await knownOptions(context, id);
     if (known === undefined) continue;
     const lifetime = ofKey.some(({ rule }) => rule === "expiring") ? expiresIn : undefined;
     const options = { overlap, expiresIn: lifetime };

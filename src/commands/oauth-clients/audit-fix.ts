@@ -4,7 +4,6 @@ import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { NextCommand } from "../../next-step.ts";
-import type { Entry } from "../../journal/entry.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { knownOptions } from "../policy/known-destination.ts";
 import { actingAs, workbenchOf } from "../running/change.ts";
@@ -13,7 +12,7 @@ import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import { changedSince } from "../keys/audit-fix.ts";
 import { type ClientFinding, unusableStatuses } from "./audit-rules.ts";
-import { oauthClientView, readClient } from "./clients.ts";
+import { isTrustedClient, oauthClientView, readClient } from "./clients.ts";
 
 /** The remedy in audit-rules.ts has the same overlap. */
 const overlapMs = 24 * 3_600_000;
@@ -30,15 +29,16 @@ interface Fix {
 export async function fixClients(
   context: Context,
   findings: readonly ClientFinding[],
-  { isTrial, entries }: { readonly isTrial: boolean; readonly entries: readonly Entry[] },
+  { isTrial }: { readonly isTrial: boolean },
 ): Promise<readonly ClientFinding[]> {
   const { output } = context;
+  const journal = await context.journal();
   const fixes: Fix[] = [];
   for (const finding of findings) {
     const { client_id: id, rule, remedy } = finding;
     if (id === null || !remedy.startsWith("integ ")) continue;
-    if (rule === "unusable") fixes.push({ finding, id });
-    const known = rule === "too_old" ? knownOptions(entries, id, context.secrets.machine.find()) : undefined;
+    if (rule === "unusable" && (await isTrustedClient(journal, id))) fixes.push({ finding, id });
+    const known = rule === "too_old" ? await knownOptions(context, id) : undefined;
     if (known === undefined) continue;
     const options = { ...known, yields: "oauth_client" } as const;
     fixes.push({ finding, id, destination: await context.secrets.destination(options, async () => {}) });

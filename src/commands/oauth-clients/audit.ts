@@ -41,7 +41,7 @@ export const command = defineVerb({
   async run(context, { options }) {
     const maxAgeMs = parseLifetime(options.maxAge, "--max-age");
     const bench = await workbenchOf(context);
-    const { observed, entries } = await observe(context, { policy: noItems, account: bench.account });
+    const { observed } = await observe(context, { policy: noItems, account: bench.account });
     const { auditClients } = await import("./audit-rules.ts");
     const works = [...observed.works.values()];
     const declared = existsSync(resolve(context.settings.cwd, standardFile))
@@ -64,7 +64,7 @@ export const command = defineVerb({
     if (options.fix) {
       if (context.output.format === "table") await printFindings(context, rows, view);
       const { fixClients } = await import("./audit-fix.ts");
-      const left = await fixClients(context, findings, { isTrial: options.dryRun === true, entries });
+      const left = await fixClients(context, findings, { isTrial: options.dryRun === true });
       if (left.length > 0) throw findingsFailure(left, await whereOf(context));
       return;
     }

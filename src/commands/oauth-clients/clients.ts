@@ -87,15 +87,21 @@ export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClie
   return [...clients.all()];
 }
 
+/** False if only entries without a valid HMAC name the client: integ then revokes it only if a person types its id. */
+export async function isTrustedClient(journal: Pick<Journal, "select">, id: string): Promise<boolean> {
+  return (await journal.select({ all: true, resource: id, trusted: true })).length > 0;
+}
+
 /** Searches the journal by service account instead of reading it all. */
 export async function clientsOf(
   journal: Pick<Journal, "select">,
-  { baseUrl, serviceAccount }: { readonly baseUrl: string; readonly serviceAccount: string },
+  about: { readonly baseUrl: string; readonly serviceAccount: string; readonly trusted?: true },
 ): Promise<KnownClient[]> {
-  const creations = await journal.select({ all: true, serviceAccount });
+  const { baseUrl, serviceAccount, trusted } = about;
+  const creations = await journal.select({ all: true, serviceAccount, trusted });
   const byId = new Map(creations.map((entry) => [entry.id, entry]));
   for (const { id } of clientsIn(creations, baseUrl))
-    for (const entry of await journal.select({ all: true, resource: id })) byId.set(entry.id, entry);
+    for (const entry of await journal.select({ all: true, resource: id, trusted })) byId.set(entry.id, entry);
   const entries = [...byId.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
   return clientsIn(entries, baseUrl).filter((client) => client.service_account_id === serviceAccount);
 }

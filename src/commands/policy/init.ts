@@ -183,20 +183,18 @@ async function factsOf(context: Context, folder: string): Promise<JournalFacts> 
   const { baseUrl, organizationId = null } = await context.profiles.active();
   const clients = new KnownClients(baseUrl);
   const destinations = new KnownDestinations(context.secrets.machine.find());
-  const entries = watchedEntries(await context.journal(), (entry) => {
-    clients.add(entry);
-    destinations.add(entry);
-  });
-  const works = await worksIn(entries, { baseUrl, organizationId });
+  const journal = await context.journal();
+  const works = await worksIn(watchedEntries(journal, clients), { baseUrl, organizationId });
+  for (const entry of await journal.select({ all: true, trusted: true })) destinations.add(entry);
   const others = new Map(
     [...works].flatMap(([key, { candidates }]) => candidates.map((id) => [id, itemOf(key).policy])),
   );
   return { clients, destinations, others, folder, used: new Set() };
 }
 
-async function* watchedEntries(journal: Journal, watch: (entry: Entry) => void): AsyncIterable<Entry> {
+async function* watchedEntries(journal: Journal, clients: KnownClients): AsyncIterable<Entry> {
   for await (const entry of journal.each({ all: true })) {
-    watch(entry);
+    clients.add(entry);
     yield entry;
   }
 }

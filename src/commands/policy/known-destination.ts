@@ -2,22 +2,22 @@ import type { Entry } from "../../journal/entry.ts";
 import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
 import { isLocal, placesOf, type SecretOptions } from "../../secrets/destination.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
+import type { Context } from "../../context.ts";
+import { hasDelivered } from "../../policy/holders.ts";
 import { destinationOptions } from "./destinations.ts";
 import { isOfAnotherMachine } from "./places.ts";
 
 /**
- * @param machine this machine's id, if it has one
- * @returns undefined without a delivery, or for a destination that a policy file cannot name, such as a command or a
- * file of another machine
+ * @returns undefined without a trusted delivery, or for a destination that a policy file cannot name, such as a command or
+ * a file of another machine
  */
-export function knownOptions(
-  entries: readonly Entry[],
-  id: string,
-  machine: string | undefined,
-): SecretOptions | undefined {
-  const delivery = entries.find(({ resource_id, destination }) => resource_id === id && destination !== null);
+export async function knownOptions(context: Context, id: string): Promise<SecretOptions | undefined> {
+  const entries = await (await context.journal()).select({ all: true, resource: id, trusted: true });
+  const delivery = entries.find(
+    (entry) => entry.resource_id === id && entry.destination !== null && hasDelivered(entry),
+  );
   const places = placesOf(delivery?.destination ?? null);
-  const destinations = itemDestinations(delivery?.destination ?? null, machine);
+  const destinations = itemDestinations(delivery?.destination ?? null, context.secrets.machine.find());
   if (destinations === undefined) return undefined;
   const options = destinationOptions(destinations);
   // The user does not name the destination again, so the recorded facts identify the store's server.
@@ -25,7 +25,6 @@ export function knownOptions(
   return { ...options, to: options.to.map((one, i) => (one.kind === "store" ? { ...one, facts: at(i).facts } : one)) };
 }
 
-/** Takes entries one by one, so that a long journal need not fit into memory. */
 export class KnownDestinations {
   readonly #machine: string | undefined;
   readonly #byResource = new Map<string, EntryDestination>();
@@ -34,9 +33,11 @@ export class KnownDestinations {
     this.#machine = machine;
   }
 
-  /** Call with the newest entry first. */
-  add({ resource_id: id, destination }: Entry): void {
-    if (id !== null && destination !== null && !this.#byResource.has(id)) this.#byResource.set(id, destination);
+  /** Call with trusted entries, the newest first. */
+  add(entry: Entry): void {
+    const { resource_id: id, destination } = entry;
+    const isDelivery = destination !== null && hasDelivered(entry);
+    if (id !== null && isDelivery && !this.#byResource.has(id)) this.#byResource.set(id, destination);
   }
 
   of(id: string): readonly ItemDestination[] | undefined {
