@@ -1,9 +1,11 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
+import { homeWithProfile } from "../crash/policy-scenes.ts";
+import { forged } from "../support/journal-file.ts";
 import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
@@ -422,5 +424,100 @@ describe("a defective journal: nothing is sent or overwritten", () => {
     expect((await at.integ(creationWords(service, "--secret-file", "a"), { env })).code).toBe(0);
     expect(existsSync(path)).toBe(true);
     expect(existsSync(at.path("state", "journal.ndjson"))).toBe(false);
+  });
+});
+
+describe("an imported entry without a valid HMAC", () => {
+  async function homesWithKeys(): Promise<[Home, Home]> {
+    const homes = [
+      await homeWithProfile(service, { names: [] }),
+      await homeWithProfile(service, { names: [] }),
+    ] as const;
+    onTestFinished(() => homes.forEach((one) => one.remove()));
+    return [...homes];
+  }
+
+  async function importForged(from: Home, to: Home, changes: readonly (readonly [string, string])[]): Promise<void> {
+    const { stdout } = await integHere(from, ["journal", "export"]);
+    writeFileSync(to.path("forged"), forged(stdout, [...changes, ['"machine":', '"mach1ne":']]));
+    const imported = await integHere(to, ["journal", "import", "forged"]);
+    expect(imported.code, imported.stderr).toBe(0);
+  }
+
+  async function makeKey(at: Home, name: string): Promise<string> {
+    const words = [
+      "keys",
+      "create",
+      "--name",
+      name,
+      "--type",
+      "service_account",
+      "--expires-in",
+      "200d",
+      "--no-marker",
+    ];
+    const { stdout } = await integHere(at, [...words, "--scope", "push-ingest:*", "--secret-file", name, "--json"]);
+    return (JSON.parse(stdout) as { id: string }).id;
+  }
+
+  async function isActive(key: string): Promise<boolean> {
+    const keys = (await service.control("GET", "/access_keys")) as { id: string; status: string }[];
+    return keys.some(({ id, status }) => id === key && status === "active");
+  }
+
+  const age = (id: string): Promise<unknown> =>
+    service.control("POST", `/access_keys/${id}`, { createdAt: Date.now() - 400 * 86_400_000, lastUsedAt: Date.now() });
+
+  it("gives no destination to audit --fix, and neither does a refused rotation", async () => {
+    const [at, other] = await homesWithKeys();
+    const mine = await makeKey(at, "mine");
+    const before = readFileSync(at.path("mine"), "utf8");
+    await service.fault("POST /api/v1/access-keys/*/rotate status=403 times=1");
+    expect((await integHere(at, ["keys", "rotate", mine, "--secret-file", "refused", "--yes"])).code).toBe(3);
+    await importForged(other, at, [[await makeKey(other, "evil"), mine]]);
+    rmSync(other.path("evil"));
+    await age(mine);
+    expect((await integHere(at, ["keys", "audit", "--fix", "--yes"])).code).toBe(10);
+    expect([existsSync(other.path("evil")), existsSync(at.path("refused"))]).toEqual([false, false]);
+    expect(readFileSync(at.path("mine"), "utf8")).not.toBe(before);
+  });
+
+  it("leads a rotation to no other key, by an id or by an item's name", async () => {
+    const [at, other] = await homesWithKeys();
+    const [mine, victim] = [await makeKey(at, "mine"), await makeKey(at, "victim")];
+    const old = await makeKey(other, "x");
+    const rotate = ["keys", "rotate", "--by-replacement", "--yes", "--secret-file"];
+    const { stdout } = await integHere(other, [...rotate, "x", old, "--json"]);
+    await importForged(other, at, [
+      [old, mine],
+      [(JSON.parse(stdout) as { id: string }).id, victim],
+    ]);
+    expect((await integHere(at, [...rotate, "new", mine])).code).toBe(5);
+    expect(await isActive(victim)).toBe(true);
+    const [third, fourth] = await homesWithKeys();
+    const item = "  deploy: { type: service_account, scopes: ['push-ingest:*'], secret: { file: d } }";
+    for (const one of [third, fourth])
+      writeFileSync(one.path("integ.yaml"), `version: 1\nid: pol_of_this_test\naccess_keys:\n${item}\n`);
+    expect((await integHere(third, ["apply", "--yes"])).code).toBe(0);
+    expect((await integHere(fourth, ["adopt", "access-key", victim, "--name", "deploy", "--yes"])).code).toBe(0);
+    await importForged(fourth, third, []);
+    const named = await integHere(third, [...rotate, "new", "--name", "deploy"]);
+    expect([named.code, named.stderr]).toEqual([3, expect.stringContaining("is untrusted")]);
+    expect(await isActive(victim)).toBe(true);
+  });
+
+  it("adds no client to revoke --service-account --all", async () => {
+    const { service_account_id: own, poor_service_account_id: poor } = service.us;
+    const [at, other] = [home(), home()];
+    expect((await create(at, "--secret-file", "s")).code).toBe(0);
+    const words = creationWords(service, "--secret-file", "s", "--json").map((word) => (word === own ? poor : word));
+    const { id } = JSON.parse((await integHere(other, words)).stdout) as { id: string };
+    await importForged(other, at, [[poor, own]]);
+    const revoked = await integHere(at, ["oauth-clients", "revoke", "--service-account", own, "--all", "--yes"]);
+    expect([revoked.code, revoked.stderr]).toEqual([
+      0,
+      expect.stringContaining(`${id} stays: only an untrusted entry`),
+    ]);
+    expect((await account.live()).map((client) => client.id)).toEqual([id]);
   });
 });

@@ -57,6 +57,20 @@ function soundRecord(line: string): ReadEntry | undefined {
   return intent && now ? ({ id, state, ...intent, ...now } as ReadEntry) : undefined;
 }
 
+/** Edits an exported journal like someone without its key: every checksum is valid, and the HMACs of edited records are not. */
+export function forged(exported: string, changes: readonly (readonly [from: string, to: string])[]): string {
+  let before = "";
+  const lines = exported.trimEnd().split("\n");
+  return lines
+    .map((line) => {
+      const edited = changes.reduce((text, [from, to]) => text.replaceAll(from, to), line);
+      const body = edited.slice(26).replace(/"after":"[^"]*"/, `"after":"${before}"`);
+      before = createHash("sha256").update(body).digest("hex").slice(0, 16);
+      return `{"sum":"${before}",${body}\n`;
+    })
+    .join("");
+}
+
 const settled = new Set(["done", "refused", "unusable", "replaced", "abandoned"]);
 
 export function unsettledIn(entries: readonly ReadEntry[]): ReadEntry[] {

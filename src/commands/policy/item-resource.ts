@@ -1,27 +1,37 @@
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import { assertTrusted } from "../../operations/acts/overwrite.ts";
 import { shell } from "../../next-step.ts";
 import type { ItemKind } from "../../policy/works.ts";
 
 /**
- * @throws Failure `not_found` if the journal knows no credential of the item, `usage` if several policies have the item
+ * @throws Failure `not_found` if the journal knows no credential of the item, `usage` if several policies have the item,
+ * `auth` if an entry of it is untrusted
  */
 export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();
-  const works = await worksIn((await context.journal()).each({ all: true }), { baseUrl, organizationId });
-  const matches = [...works].flatMap(([key, { candidates }]) => {
-    const item = itemOf(key);
-    return item.kind === kind && item.name === name && candidates[0] !== undefined
-      ? [[candidates[0], item.policy]]
-      : [];
-  });
+  const journal = await context.journal();
+  const works = await worksIn(journal.each({ all: true }), { baseUrl, organizationId });
+  const ofItem = [...works].filter(([key]) => itemOf(key).kind === kind && itemOf(key).name === name);
+  const matches = ofItem.flatMap(
+    ([
+      key,
+      {
+        candidates: [id],
+      },
+    ]) => (id === undefined ? [] : [[id, itemOf(key).policy]]),
+  );
   const noun = kind === "oauth_client" ? "client" : "key";
   if (matches.length > 1)
     throw new Failure("usage", `${matches.length} policies have a ${noun} of an item "${name}".`, {
       meaning: "Nothing was sent.",
       hint: `Name the ${noun} by its id: ${matches.map(([id, policy]) => `${id} (policy ${policy})`).join(" or ")}.`,
     });
+  await assertTrusted(
+    { journal },
+    ofItem.flatMap(([, one]) => one.works.map(({ entry }) => entry)),
+  );
   if (matches[0]?.[0] !== undefined) return matches[0][0];
   throw new Failure("not_found", `The journal knows no ${noun} of an item "${name}".`, {
     meaning: "Nothing was sent.",
@@ -41,7 +51,7 @@ export async function newestSuccessorOf(context: Context, id: string): Promise<s
   const seen = new Set([id]);
   let current = id;
   for (;;) {
-    const next = (await journal.select({ states: ["done"], resource: current })).find(
+    const next = (await journal.select({ states: ["done"], resource: current, trusted: true })).find(
       ({ operation, base_url, detail, resource_id }) =>
         operation.endsWith(".rotate") &&
         base_url === baseUrl &&
