@@ -86,8 +86,14 @@ async function idsOfAccount(
       hint: "Use both, or name clients by their ids.",
     });
   const { baseUrl } = await context.profiles.active();
-  const clients = await clientsOf(await context.journal(), { baseUrl, serviceAccount });
+  const journal = await context.journal();
+  const clients = await clientsOf(journal, { baseUrl, serviceAccount, trusted: true });
   const unrevoked = clients.filter(({ status }) => status !== "revoked");
+  for (const { id } of await clientsOf(journal, { baseUrl, serviceAccount }))
+    if (!clients.some((client) => client.id === id))
+      context.output.warn(
+        `${id} stays: only an untrusted entry says that it belongs to ${serviceAccount}. To revoke it: integ oauth-clients revoke ${id}`,
+      );
   if (unrevoked.length === 0)
     throw new Failure("not_found", `The journal knows no client of ${serviceAccount} that is not revoked.`, {
       meaning: "Nothing was sent. Clients created elsewhere are not known here.",

@@ -1,6 +1,7 @@
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { Unmanaged } from "../../policy/plan.ts";
+import { isTrustedClient } from "../oauth-clients/clients.ts";
 import { actingAs } from "../running/change.ts";
 
 export async function revokeUnmanaged(
@@ -15,6 +16,10 @@ export async function revokeUnmanaged(
     const noun = kind === "oauth_client" ? "client" : "key";
     if (ownership !== "other") {
       output.note(`The ${noun} ${id} stays: the profile ${ownership === "own" ? "uses" : "may use"} it.`);
+      continue;
+    }
+    if (noun === "client" && !(await isTrustedClient(bench.journal, id))) {
+      output.warn(`The client ${id} stays: only an untrusted entry names it.`);
       continue;
     }
     const facts = [name, created_at && `created ${created_at}`].filter((fact) => fact).join(", ");
