@@ -1,10 +1,12 @@
 // The journal may outlive the folder of the kept copies, which is next to it.
 import { rmSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { creationWords } from "../support/service.ts";
 import { deskOfTests, type KeysDesk, unfinishedEntries } from "./keys-desk.ts";
 
+const shiftedClock = fileURLToPath(new URL("../support/shifted-clock.cjs", import.meta.url));
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
@@ -63,4 +65,16 @@ it("the kept secret of a key that has been rotated or revoked is not delivered a
     const claimed = await at.integ(["journal", "claim", first]);
     expect([claimed.code, claimed.stdout, nextOf(claimed.stderr)]).toEqual([13, "", `integ journal forget ${first}`]);
   }
+});
+
+it("the kept secret of a key that was rotated before it, while the clock was ahead, is delivered", async () => {
+  const { at } = await desk.withProfile();
+  const { id: key } = await desk.makeKey({ name: "ahead" });
+  const rotate = ["keys", "rotate", key, "--yes"];
+  const ahead = { NODE_OPTIONS: `--require=${shiftedClock}`, INTEG_TEST_SHIFT: "600000" };
+  expect((await at.spawned([...rotate, "--secret-file", "first"], { env: ahead })).code).toBe(0);
+  expect((await at.integ([...rotate, "--secret-command", "exit 1"])).code).toBe(12);
+  const [{ id } = { id: "" }] = await unfinishedEntries(at);
+  const claimed = await at.integ(["journal", "claim", id, "--secret-file", "second"]);
+  expect(claimed.code, claimed.stderr).toBe(0);
 });

@@ -2,7 +2,17 @@ import { addDryRun, defineVerb } from "../verb.ts";
 import { type DeliveryBench, entryFailure, withLease } from "../../operations/workbench.ts";
 import { assertNotKeptElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
 import { withEntryIds, secretFieldOf } from "../../secrets/secret-format.ts";
-import { hasNoId, isEarly, isSettled, kindOf, nextStep, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
+import {
+  hasNoId,
+  isEarly,
+  isInPlace,
+  isSettled,
+  kindOf,
+  nextStep,
+  nounOf,
+  revokedBy,
+  type Entry,
+} from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
 import { Failure, withReason } from "../../errors.ts";
@@ -200,17 +210,23 @@ function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
 }
 
 /**
- * Refuses a secret that a revocation or a later rotation made invalid. An unconfirmed rotation causes only a warning.
+ * Refuses a secret that a revocation or a later rotation made invalid. An unconfirmed or untrusted rotation causes only a
+ * warning. Ids show the order, because a clock may have been corrected between the two.
  */
-async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
+async function refuseOutdated(context: Context, { id, resource_id, base_url }: Entry) {
   if (resource_id === null) return;
-  const entries = await (await context.journal()).select({ all: true, resource: resource_id });
+  const journal = await context.journal();
+  const entries = await journal.select({ all: true, resource: resource_id });
   const others = entries.filter((other) => other.id !== id && other.base_url === base_url);
-  const rotation = others.find(({ operation, detail, attempts, created_at: since }) => {
-    return operation === "access_key.rotate" && detail.mode === "in_place" && attempts > 0 && since > created_at;
-  });
-  const isReplaced = rotation !== undefined && isRotationConfirmed(rotation) && rotation.created_at > updated_at;
-  const by = others.find((other) => revokedBy(other) === resource_id) ?? (isReplaced ? rotation : undefined);
+  const untrustedIds = await journal.untrusted(others.map((other) => other.id));
+  const isLaterRotation = (other: Entry): boolean =>
+    other.operation === "access_key.rotate" && isInPlace(other) && other.attempts > 0 && other.id > id;
+  const rotation = others.find(isLaterRotation);
+  const by = others.find(
+    (other) =>
+      !untrustedIds.has(other.id) &&
+      (revokedBy(other) === resource_id || (isLaterRotation(other) && isRotationConfirmed(other))),
+  );
   if (by !== undefined)
     throw new Failure("unusable", `The secret of ${id} no longer works: ${resource_id} was changed by ${by.id}.`, {
       entry: id,
