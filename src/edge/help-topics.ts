@@ -97,7 +97,7 @@ function secretsText(program: Command, helper: Help): Text {
   const declared = program.createCommand();
   addSecretOptions(declared as unknown as Parameters<typeof addSecretOptions>[0]);
   return [
-    "The API shows the secret of a new client or key once. These options name its destination, which integ tests before it sends the request. Without them, integ asks at a terminal; elsewhere it prints the secret with the result.",
+    "The API shows the secret of a new client or key once. These options name its destination, which integ tests before it sends the request. Without them, integ asks at a terminal; elsewhere it prints the secret with the result, except in agent mode (INTEG_AGENT), where it sends nothing.",
     optionsSection("Options:", declared.options, helper),
     { heading: "Formats (--secret-format):", items: Object.entries(formats) },
     {

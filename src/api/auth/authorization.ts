@@ -95,7 +95,7 @@ async function grantFor(
     await exchangeAtEndpoint({ endpoint: found.url, secret: found.secret }, options),
     "get a bearer token",
     {
-      hint: "Give the profile the secret of an access key: keys and people need it, and do not work with other API keys.",
+      hint: "Give the profile the secret of an access key: the commands integ keys and integ people do not work with other API keys.",
       ...(found.edit && { nextCommand: found.edit }),
     },
   );

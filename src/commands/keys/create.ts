@@ -35,7 +35,7 @@ export const command = defineVerb({
       does: "the secret is on standard output, once",
     },
   ],
-  more: "This contract has no idempotency key, so the request is sent once. If its response is lost, the entry stays unfinished (exit 7), and `integ journal recover` looks for the key.",
+  more: "Access keys have no idempotency key, so integ repeats no request whose outcome is unknown: the entry stays unfinished (exit 7), and `integ journal recover` looks for the key.",
   async run(context, { options }) {
     const creation = await creationOf(context, options);
     const { checkAccessKey } = await import("../../api/access-keys.ts");

@@ -48,7 +48,7 @@ export const command = defineVerb({
       )
       .option(
         "--redeliver <name...>",
-        "Rotate these items now if their secrets went to other destinations, which may be in use, or to a file or profile that no longer exists",
+        "Rotate these items now if you changed their destinations, or if the file or profile with the secret no longer exists",
       )
       .option("--adopt", "First adopt existing credentials that match an item, instead of creating new ones")
       .option("--include-own", "Also rotate the profile's own credential, after all others")
@@ -61,7 +61,7 @@ export const command = defineVerb({
     { line: "integ apply --adopt", does: "adopt what exists already, then create what is missing" },
     { line: "integ apply --finish reporting --yes", does: "revoke the old client before its overlap is over" },
   ],
-  more: "An item that fails does not stop the others. After a crash, run integ apply again. Exit 0 also if an overlap is running or the window is closed; exit 10 if an item is stalled or needs a decision.",
+  more: "An item that fails does not stop the others. After a crash, run integ apply again. Exit 0 also if an overlap is running or the policy's window for changes is closed; exit 10 if an item is stalled or needs a decision.",
   async run(given, { args: [planFile], options }) {
     const parallel = countOf(options.parallel);
     const waitMs = parseDuration(options.wait, "--wait");

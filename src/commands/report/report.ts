@@ -364,7 +364,7 @@ async function keyRows(context: Context): Promise<Row[]> {
 
 function withFacts({ note, ...row }: Row, facts: ReadonlyMap<string, JournalFacts>): Row {
   const known = facts.get(row.id);
-  const more = row.kind === "access_key" && !known?.proof && "The journal does not have the destination of its secret.";
+  const more = row.kind === "access_key" && !known?.proof && "The journal has no record that its secret was delivered.";
   return { ...row, ...known, note: [note, more].filter(Boolean).join(" ") || undefined };
 }
 
