@@ -14,7 +14,7 @@ export class DiskHealth {
   assertHealthy(): void {
     if (this.#failure === undefined) return;
     throw new Failure("failed", `A record could not be saved, so nothing more is sent: ${this.#failure}`, {
-      hint: "Continue when the cause is gone.",
+      hint: "Remove the cause, then continue.",
       nextCommand: shell`integ journal recover`,
     });
   }
