@@ -22,7 +22,7 @@ export function topicText(topic: HelpTopic, program: Command, columns: number): 
     ],
     output: () => output,
     "exit-codes": () => [
-      "Errors in JSON have the word of the exit code as kind.",
+      "In JSON, error.kind is the word beside the exit code.",
       {
         heading: "Exit codes:",
         items: exitCodeList.map(({ code, kind, when }) => [`${code}`.padEnd(5) + (kind ?? "success"), when] as const),

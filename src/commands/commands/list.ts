@@ -157,13 +157,14 @@ export const environment: readonly Variable[] = [
 
 const when: Readonly<Record<FailureKind, string>> = {
   failed: "Any other failure; a read that still gets a 5xx response",
-  usage: "Invalid flags or input; nothing was sent",
+  usage: "Invalid flags or input; the change was not sent",
   auth: "No credential, or 401 or 403",
   not_found: "The client, key or other resource was not found (404)",
   conflict: "The change conflicts with the account, another change or existing content (409)",
   rate_limited: "429, and the time of --retry-for has run out",
   outcome_unknown: "A change may or may not have happened; the journal keeps it",
-  pending: "Accepted and not complete, or a new credential is not proven",
+  pending:
+    "Accepted and not complete, a new credential is not proven, or an older change to the same destination is unfinished",
   secret_lost: "The resource exists and its one-time secret is lost",
   findings: "A check found something wrong, apply left an item to a person, or plan --exit-code has changes",
   unreachable:

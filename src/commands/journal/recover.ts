@@ -61,7 +61,7 @@ export const command = defineVerb({
         .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
     ),
   examples: [
-    { line: "integ journal recover", does: "finish every interrupted change" },
+    { line: "integ journal recover", does: "finish what is due and needs no decision" },
     { line: "integ journal recover 6k2f9", does: "finish one entry with its saved request and idempotency key" },
     {
       line: "integ journal recover 6k2f9 --replace-lost-secret --secret-file ./client.secret",
