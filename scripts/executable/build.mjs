@@ -1,4 +1,4 @@
-// `node scripts/executable/build.mjs`: builds a single executable from the bundle and Node, with licenses and an SBOM.
+// `node scripts/executable/build.mjs`: builds a single executable from the sources and Node, with licenses and an SBOM.
 //
 //   node scripts/executable/build.mjs [--archive] [--out <folder>] [--cache <folder>] [--node <path of Node 25.5 or newer>]
 //

@@ -120,7 +120,7 @@ export function keyDifferences(
   ]);
 }
 
-/** Checks only the status, because a rotation may change the id (§4.4 does not show its response). */
+/** Checks only the status: §4.4 does not show which fields a rotation changes. */
 export function rotatedKeyDifferences(key: AccessKey): string | undefined {
   return differencesIn([statusDifference(key)]);
 }
@@ -139,7 +139,7 @@ function expiryDifference(shown: string | null | undefined, requested: string | 
   );
 }
 
-/** §4.4 gives creations and rotations no idempotency key, so one that may have arrived must not be repeated. */
+/** §4.4 gives creations and rotations no idempotency key, so a request that may have arrived must not be repeated. */
 export interface AccessKeys {
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;

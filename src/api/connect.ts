@@ -18,9 +18,9 @@ export interface ConnectOptions {
   readonly baseUrl: string;
   /** A UUID, for the legacy contract (§4.4). */
   readonly organizationId?: string;
-  /** `YYYY-MM-DD`, or `none` for the account's own version (§9). */
+  /** `YYYY-MM-DD`, or `none` for the service account's version (§9). */
   readonly serviceVersion?: string;
-  /** Called on demand. @throws Failure without a credential */
+  /** Called on demand. @throws Failure if there is none */
   readonly credential: () => Promise<Credential>;
   readonly legacyCredential: () => Promise<LegacyCredential>;
   readonly tokenEndpoint?: TokenEndpoint;
@@ -37,7 +37,7 @@ export interface Service {
   readonly raw: Raw;
   readonly tokens: Tokens;
   authorize(contract: "v1" | "legacy"): ReturnType<Caller["authorize"]>;
-  /** How far the service's clock is ahead of this machine's, in ms; undefined before a response with a `Date`. */
+  /** How far the clock of the API or token endpoint is ahead of this machine's, in ms, by the latest `Date`. */
   clockOffset(): number | undefined;
 }
 

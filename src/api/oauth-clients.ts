@@ -11,7 +11,7 @@ export const OAuthClient = z.looseObject({
   /** Not the client id of the token exchange. */
   id: z.string().check(z.minLength(1)),
   service_account_id: z.string(),
-  /** For the token exchange; null while the client is pending. */
+  /** For the token exchange; may be null until the creation completes. */
   client_id: z.nullable(z.string().check(z.minLength(1))),
   scopes: z.array(z.string()),
   status: z.string(),

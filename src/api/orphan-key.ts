@@ -19,10 +19,10 @@ export interface Criteria {
   readonly createdAfter: number;
   /** The latest time at which a request may have been in progress; ms since 1970 by the service's clock. */
   readonly sentUntil: number;
-  /** False if the entry's times may be wrong by any amount. A key of that name from another time is then a doubt. */
+  /** False if the entry's times may be wrong by any amount. A namesake that does not fit is then always a doubt. */
   readonly isClockKnown: boolean;
   readonly skewMs: number;
-  /** The creator of the keys that this profile created before. */
+  /** The creator of the newest other key that this profile created. */
   readonly userId?: string;
   readonly knownIds: ReadonlySet<string>;
   /** The profile's own key. A list without it is incomplete. */

@@ -35,8 +35,8 @@ const headerHints: Readonly<Record<string, Advice>> = {
 
 /**
  * @returns the path's contract
- * @throws Failure `usage` for an unknown method, a path that could be read as another path, a header that only integ
- * may set, and a client's creation without an idempotency key
+ * @throws Failure `usage` for an unknown method, a path outside the API or that could be read as another path, a header
+ * that `-H` may not set, and a client's creation without an idempotency key
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method)) throw invalidValue("method", method, { hint: `Choose one of ${methods.join(", ")}.` });

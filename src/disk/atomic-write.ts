@@ -48,7 +48,7 @@ export function createFile(path: string, data: FileContent, options: WriteOption
 const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | carefulOpen;
 
 /**
- * After a crash, the name has the old or the new content, and a temporary file may remain.
+ * If the process is killed, the name has the old or the new content, and a temporary file may remain.
  * @param options.temporary fixed name of the temporary file, if only one process at a time writes the file
  */
 export function replaceFile(
@@ -95,7 +95,7 @@ export function replaceByCandidate(path: string, write: (candidate: string) => s
   syncFolder(dirname(path));
 }
 
-/** Writes the rest of a file, because libraries may treat a short write as success. @throws the error of the disk */
+/** Writes the rest of a candidate, because libraries may treat a short write as success. */
 function completeCandidate(path: string, expected: Buffer): void {
   const fd = openPrivateFile(path, constants.O_RDWR);
   try {
@@ -110,7 +110,7 @@ function completeCandidate(path: string, expected: Buffer): void {
 
 /**
  * Creates a new private file from content that is too large for memory. The file gets its name once complete and
- * synced; a killed process leaves a temporary file.
+ * synced; a killed process may leave a temporary file.
  */
 export async function createWhole(path: string, pieces: AsyncIterable<string> | Iterable<string>): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw systemError("EEXIST", "open");

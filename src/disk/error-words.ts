@@ -169,7 +169,7 @@ const freeSpace = "Free space on the disk, then run the command again.";
 export interface FileFailureOptions {
   readonly path: string;
   readonly meaning?: string | undefined;
-  /** Advice for each cause. Default: free space on a full disk. */
+  /** Advice for each cause. Default: free space if the disk is full or the quota is used up. */
   readonly hints?: Readonly<Partial<Record<ErrorCause, Advice>>>;
   readonly words?: (error: unknown) => string;
 }

@@ -1,4 +1,4 @@
-// Stores when `apply` of a policy last succeeded on this machine. integ only shows the time.
+// Stores when `apply` of a whole policy last succeeded on this machine. integ only shows the time.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { replaceFile } from "./atomic-write.ts";

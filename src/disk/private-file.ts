@@ -30,7 +30,7 @@ function isMine(stats: Stats): boolean {
 
 /**
  * Creates a missing folder and its parents with mode 0700.
- * @throws Failure `usage` for a folder that another user owns or can write to
+ * @throws Failure if the folder cannot be created, or if another user owns it or can write to it
  */
 export function ensurePrivateFolder(path: string): void {
   try {
@@ -83,7 +83,7 @@ function checkMine(fd: number, path: string): Stats {
  * Checks a file that names commands to run: other users may read it but not change it. Refuses a pipe instead of
  * waiting for it.
  * @returns false if there is no file
- * @throws Failure `usage` if another user could have written the file
+ * @throws Failure `usage` if another user could have written the file; a Failure if it cannot be opened
  */
 export function checkCommandFile(path: string): boolean {
   let fd: number;
@@ -204,8 +204,8 @@ function attempted<T>(work: () => T): T | undefined {
 }
 
 /**
- * Neither output nor a secret may replace integ's own files. True if the path is one of these files under any name, is
- * inside one of these folders, or adds a suffix to one of them, as in `journal.ndjson.damaged-…`.
+ * Neither output nor a secret may replace integ's own files. True if the path is one of `own` under any name, is inside
+ * one of them, or adds a suffix to one of them, as in `journal.ndjson.damaged-…`.
  */
 export function isAmong(own: readonly string[], path: string): boolean {
   const realPath = realPaths();

@@ -1,8 +1,8 @@
 // Locks between processes: files that name their owners.
 // A lock file is written under a temporary name and then linked, which fails if the lock exists. A kernel lock shows if
 // its owner runs; without one, another process removes the lock file only if the owner has certainly ended, or if a
-// user orders the removal. A second lock protects the removal. Its name contains the ended owner's random text, so that
-// no process removes the file of a later owner.
+// user orders the removal. A second lock, whose name contains the ended owner's random text, prevents the removal of a
+// later owner's file.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -49,8 +49,8 @@ const opening = fs.constants.O_RDWR | carefulOpen;
 const rounds = 16;
 
 /**
- * Acquires the lock unless a running process has it. Never waits.
- * @throws the error of the file call if the folder is unusable
+ * Acquires the lock unless its owner may still run. Never waits.
+ * @throws Failure `usage` if the file system has no hard links; the error of the file call if the folder is unusable
  */
 export function tryLock(path: string, means: LockMeans): LockAttempt {
   let owner: LockOwner | undefined;
@@ -102,8 +102,8 @@ function inspect(path: string, means: LockMeans): LockState {
 /**
  * Removes a lock whose owner has ended according to the user, because integ cannot check that owner. If the owner still
  * runs, its `isHeld` becomes false.
- * @returns `taken` if the lock was removed, `free` if its owner had ended, `lives` if the owner runs or the removal
- * failed
+ * @returns `taken` if the lock was removed, `free` if there was none or its owner had certainly ended, `lives` if the
+ * owner runs or the removal failed
  */
 export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | "lives" {
   const state = inspect(path, means);
@@ -212,9 +212,9 @@ const aside = /\.lock(?:\.take-[\w-]+)?\.dead-[\w-]+$/;
 const lock = /\.lock(?:\.take-[\w-]+)?$/;
 
 /**
- * Removes lock files beside the path whose owners have ended. A process whose temporary file was removed, as in another
- * container, tries again.
- * @param path prefix of the lock files; `options.held` is the caller's lock, which stays
+ * Removes the lock files of owners that have ended, and files that killed processes left. A process whose temporary
+ * file was removed, as in another container, tries again.
+ * @param path prefix of the files; `options.held` is the caller's lock, which stays
  */
 export function sweepLocks(path: string, options: { readonly held: string; readonly means: LockMeans }): void {
   const folder = dirname(path);
@@ -248,7 +248,7 @@ function backoffMs(round: number): number {
  * @param path the lock's file, `<something>.lock`, in an existing folder
  * @param options.waitMs how long to wait for a running holder (default 10 s)
  * @param options.whenHeld returns the error if the lock is still held after `waitMs`; `owner` is undefined if unknown
- * @throws the error of the file call if the folder is unusable
+ * @throws the error from `whenHeld`, or as `tryLock`
  */
 export async function waitForLock(
   path: string,

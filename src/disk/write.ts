@@ -44,7 +44,7 @@ export function truncateAppended({ fd, size }: Appended): void {
 /**
  * Syncs a folder, so that created, renamed and removed names survive a power cut. Windows needs no sync and cannot open
  * folders.
- * @param options.unlessDenied skip a folder that cannot be opened
+ * @param options.unlessDenied skip a folder that this user may not open
  */
 export function syncFolder(folder: string, options: { readonly unlessDenied?: boolean } = {}): void {
   if (process.platform === "win32") return;

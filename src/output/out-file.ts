@@ -58,7 +58,10 @@ export class OutFile implements Sink {
   #resumePoint: ResumePoint | undefined;
   #notedAt = -Infinity;
 
-  /** @throws Failure `usage` if the file or its resume point exists, cannot be used, or belongs to another list */
+  /**
+   * @throws Failure `usage` if the file or its resume point cannot be used, belongs to another list, or exists without
+   * `--force` or `--resume`
+   */
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
@@ -228,7 +231,7 @@ export function resumePointPath(path: string): string {
   return `${path}.resume`;
 }
 
-/** @throws Failure `usage` if the file belongs to another list or is shorter than recorded */
+/** @throws Failure `usage` if the file belongs to another list or is shorter than recorded, or its record is damaged */
 function resumePointOf(path: string, current: { exists: boolean; identity: ListIdentity }): ResumePoint | undefined {
   const resumePoint = readResumePoint(resumePointPath(path));
   if (resumePoint === undefined || !current.exists) return undefined;

@@ -85,7 +85,7 @@ export interface Output extends Questions {
    */
   summary(title: string, view: ListView, rows: readonly string[]): Promise<void>;
   report(view: ListView): Report;
-  /** Checks a list's file without writing. @throws Failure `usage` if it exists or belongs to another list */
+  /** Checks a list's file without writing. @throws Failure as the constructor of `OutFile` */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
   /** Writes a file that only the user can read. It gets its name once it is complete and synced. */
   newFile(path: string, pieces: AsyncIterable<string> | Iterable<string>): Promise<void>;

@@ -57,7 +57,7 @@ export class Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly color: { readonly stdout: ColorLevel; readonly stderr: ColorLevel };
-  /** Last line of stderr, which follows the report of a failure, except in JSON formats. */
+  /** Text for the end of stderr: after the report of a failure, except in JSON formats. */
   ending = "";
   live: LiveText | undefined;
   /** True while stdout's last line on the terminal is incomplete: drawing would garble it. */
@@ -173,7 +173,7 @@ export class Terminal {
     }
   }
 
-  /** Starts a new line if a user's command ended its output within a line. */
+  /** Starts a new line if the last output, such as a question or a user's command's, ended within a line. */
   startErrLine(): void {
     if (this.#isErrMidLine) this.writeErr("\n");
   }

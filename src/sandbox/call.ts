@@ -6,7 +6,7 @@ export interface ServiceEffects {
   readonly pending?: number;
   /** `withheld`: the completing response has no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
-  /** What a faulty response leaves: nothing, the full effect, a used key without a client, or a pending creation. */
+  /** What a faulty response leaves: nothing, everything, an idempotency key without a client, or a pending creation. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
   /** `early`: a pending client already has its client id. */
   readonly clientId?: "early";
@@ -40,7 +40,7 @@ export interface V1Caller {
   readonly version: string;
 }
 
-/** If false, the service responds with 404 (§7): the account is unknown, or of another organization. */
+/** True if `id` is a service account of the caller's organization. */
 export function isOwn(call: Pick<Call, "here">, given: { caller: V1Caller; id: string }): boolean {
   const account = byId(call.here.serviceAccounts, given.id);
   return account !== undefined && account.organizationId === given.caller.account.organizationId;
@@ -115,7 +115,10 @@ export function invalidRequest(detail: string, param?: string): Problem {
   return new Problem(400, "invalid_request", detail, param === undefined ? {} : { param });
 }
 
-/** @assumed the code is `not_found` for every reason (§7 "not shown beyond status"). `detail` must reveal nothing of other organizations. */
+/**
+ * @assumed the code is `not_found` for every reason (§7 "not shown beyond status")
+ * @param detail must reveal nothing of other organizations
+ */
 export function notFound(detail: string): Problem {
   return new Problem(404, "not_found", detail);
 }

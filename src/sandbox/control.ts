@@ -151,7 +151,7 @@ function named<Thing extends { readonly id: string }>(things: readonly Thing[], 
   return thing;
 }
 
-/** @assumed no client becomes disabled or expired by itself (§3.1 "not shown"): only this control request changes it */
+/** @assumed only this control request makes a client disabled or expired (§3.1 "not shown") */
 function changeClient(here: RegionState, { order }: { order: Order }): unknown {
   const client = named(here.oauthClients, order.id);
   const { status, cleanup } = readControl(controlBodies.oauthClient, order.body);

@@ -101,8 +101,8 @@ function byApiKey(call: Call, pair: { user: string; password: string }): Authent
 }
 
 /**
- * @assumed §5.1 does not define API keys: an access key's secret is one, with the rights of the account
- * `sa_<region>_admin`
+ * @assumed §5.1 does not define API keys: an access key's secret is one; with the scope `*`, it has the rights of the
+ * account `sa_<region>_admin`, else none
  */
 function accessKeyOf(call: Call, hash: string): Omit<ApiKey, "id" | "keyHash"> | undefined {
   const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);

@@ -40,7 +40,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     api_key: seeded.apiKey,
     /** A second key of the same service account, as during a rotation. */
     second_api_key: seeded.secondApiKey,
-    /** A key of `service_account_id`, which is another management principal. */
+    /** A key of the account `service_account_id`, which is another management principal. */
     other_account_api_key: seeded.otherAccountApiKey,
     /** Another organization in the same region. Each gets 404 for the other's resources. */
     other_organization_id: elsewhere.organizationId!,

@@ -5,7 +5,7 @@ import { organizationOf, type Region } from "./state.ts";
 
 const membersCap = 50;
 
-/** The number of members by the last word of the cohort's id; never more than there are people. */
+/** The number of members by the last word of the cohort's id; `sizeOfCohort` gives at most the number of people. */
 const cohortSizes = new Map(Object.entries({ large: 137, fifty: 50, pair: 2, empty: 0, huge: 1_203 }));
 
 export function cohortIds(region: Region): string[] {

@@ -111,8 +111,8 @@ function hostOf(region: Region, given: { settings: SandboxSettings; store: Store
 
 /**
  * Starts both hosts on 127.0.0.1.
- * @throws Error with code `bad_setting`, `bad_fault`, `settings_differ`, `state_damaged` or `state_folder`, or with the
- * code of a port that cannot be used, such as `EADDRINUSE`
+ * @throws Error, such as one with code `bad_setting`, `bad_fault`, `settings_differ`, `state_damaged` or
+ * `state_folder`, or with the code of a port that cannot be used, such as `EADDRINUSE`
  */
 export async function startSandbox(settings: SandboxSettings): Promise<RunningSandbox> {
   checkSettings(settings);

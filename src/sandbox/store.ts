@@ -8,7 +8,7 @@ import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
-/** A process that is killed during a change leaves this file behind. */
+/** A process that is killed during a change may leave this file behind. */
 const temporaryName = "sandbox.json.new";
 const tail = "}\n";
 
@@ -96,7 +96,7 @@ export class Store {
     const state = before === undefined ? this.#createState() : stateIn(before, this.#path);
     const result = work(state);
     const text = fileTextOf(state);
-    // Not synced: a power cut may lose the last changes.
+    // Not synced: a power cut may lose changes or damage the file.
     if (text !== before)
       replaceFile(this.#path, text, { durable: "none", temporary: this.#path.replace(fileName, temporaryName) });
     this.#cached = { text, state };

@@ -1,5 +1,5 @@
 // Checks recorded responses of the sandbox against its OpenAPI documents. Responses that a fault breaks on purpose are
-// excluded by the fault's name; under any other fault, the response must be a documented one.
+// excluded by the fault's name.
 import { type Document, OpenApiCheck } from "./openapi-check.ts";
 import type { Played } from "./player.ts";
 
@@ -12,7 +12,7 @@ export interface RecordedAnswer extends Omit<Played, "status" | "headers" | "tex
 
 /** Faults that break the response on purpose: incomplete, another body, or an envelope that violates its rule. */
 const breakingFaults = ["drop", "cut", "body", "envelope"];
-/** Faults that choose the status of any operation. Only the status and the error object are checked. */
+/** Faults that choose the status of any operation. Only the error object is checked. */
 const statusFaults = ["status", "redirect", "retry-after"];
 
 export class AnswersCheck {

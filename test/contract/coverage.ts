@@ -48,7 +48,7 @@ export function apiDocument(): string | undefined {
   return path && readFileSync(path, "utf8");
 }
 
-/** @returns errors in the rows: a missing case or test, and a case that checks no sentence or quotes other words */
+/** @returns sentences without a check, missing cases and tests, and cases that check no sentence or misquote one */
 export function rowDefects(): string[] {
   const rows = sentenceRows();
   const cases = readCases().flatMap((file) => file.cases);

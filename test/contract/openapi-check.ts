@@ -94,7 +94,7 @@ export class OpenApiCheck {
     return this.complaintsAboutProblem(played, `no operation ${played.status}`);
   }
 
-  /** @returns violations: the response must be an error object with its own status and request id (§7) */
+  /** @returns violations: the body must be an error object with the response's status and request id (§7) */
   complaintsAboutProblem(played: Played, name: string): string[] {
     this.responseKinds.add(name);
     const validate = validatorOf(this.#documents[0]!, problem);

@@ -20,7 +20,7 @@ export interface AuthenticatedBy extends Authenticated {
 
 const leewayMs = 60_000;
 
-/** @throws Failure `auth`, without the signature, for an assertion that is not a JWT, expired or not yet valid */
+/** @throws Failure `auth` for an assertion that is not a JWT, expired or not yet valid; its text omits the signature */
 export function assertionAuthentication(assertion: string, checked: Checked): AuthenticatedBy {
   const { nowMs } = checked;
   const payload = payloadOf(assertion);

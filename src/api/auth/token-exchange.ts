@@ -12,6 +12,7 @@ export interface Tokens {
   /**
    * The client credentials grant (RFC 6749 §4.4).
    * @returns undefined if `at` is absent and the profile has no token endpoint
+   * @throws Failure as `exchangeClientCredentials`
    */
   exchangeClient(
     client: ClientProof & {
@@ -24,7 +25,7 @@ export interface Tokens {
   /**
    * @param endpoint default: the profile's exchange command or endpoint
    * @returns undefined if the profile has a token instead of an exchange
-   * @throws Failure of the profile's command
+   * @throws Failure `usage` if the endpoint is not an address; a Failure of the profile's credential or command
    */
   exchangeAccessKey(secret: string, endpoint?: string): Promise<Attempt<TokenGrant> | undefined>;
   compareIssuer(): Promise<Attempt<readonly IssuerDifference[]> | undefined>;

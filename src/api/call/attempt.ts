@@ -14,7 +14,7 @@ export interface Salvage {
 /**
  * - `answered`: a success status and a valid body.
  * - `refused`: a complete 4xx response, except 408. This attempt changed nothing.
- * - `unknown`: the request may have arrived, and there is no usable response (5xx, 408, cut, timeout, invalid body).
+ * - `unknown`: the request may have arrived, and its response is missing, cut or invalid, or has any other status.
  * - `not_sent`: certainly no byte of the request was sent (DNS, refused connection, TLS, proxy, no credential).
  */
 export type Attempt<T> =
@@ -47,7 +47,7 @@ export type Attempt<T> =
       readonly detail: string;
       /** What prevented the request; `failureOf` reports it instead of `detail`. */
       readonly failure?: Failure;
-      /** True if a retry may succeed although `reason` is usually permanent. */
+      /** True if a retry may succeed, even if `reason` is usually permanent. */
       readonly temporary?: boolean;
       readonly hint?: Advice;
       /** `Retry-After` of the token endpoint. */
@@ -74,7 +74,7 @@ export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 export interface FailureContext {
   /** A verb phrase such as `create the OAuth client`, or a method and path. */
   readonly what: string;
-  /** For a change, an unusable response leaves the outcome unknown (exit 7). */
+  /** True if an `unknown` attempt leaves the outcome unknown (exit 7). */
   readonly change: boolean;
   readonly where?: string;
   readonly step?: NextStep;
@@ -104,7 +104,7 @@ function refusalFailure(
   });
 }
 
-/** @returns the service's code after a space; empty if it is not a plain word */
+/** @returns a space and the service's code; empty without a code, or if the code is not a plain word */
 export function codeWords({ code }: Problem): string {
   return code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(code) ? ` ${code}` : "";
 }
@@ -116,7 +116,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
       nextCommand: { add: [flags.retryFor, "10m"] },
     };
   const seconds = Math.ceil(retryAfterSeconds);
-  // No command should wait for days.
+  // No command should wait longer than a day.
   const days = Math.ceil(seconds / 86_400);
   if (days > 1) return { hint: `Wait ${days} days, as the service asks, then run the command again.` };
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);

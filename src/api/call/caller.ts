@@ -34,7 +34,7 @@ export class NoToken extends Failure {
 export interface Authorization {
   /**
    * @returns undefined to send the request without a credential
-   * @throws Failure without a usable credential, `NoToken` if the token endpoint issued no token
+   * @throws Failure if no credential is usable, `NoToken` if the token endpoint issued no token
    */
   header(): Promise<string | undefined>;
   /**
@@ -84,7 +84,7 @@ export class Caller {
 
   /**
    * Gets a token now if requests need one, so that `send` need not wait for it.
-   * @returns the attempt that `send` would return without a usable credential
+   * @returns the attempt that `send` would return without that token; undefined if requests can be authorized
    */
   async authorize(): Promise<NotSent | undefined> {
     return this.#options.authorization.header().then(() => undefined, notSent);
@@ -108,7 +108,6 @@ export class Caller {
       onExchange?.(exchange);
       const attempt = toAttempt(exchange, reading);
       if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
-      // A cached token may expire between two pages.
       const isStale = authorization.dropToken();
       const isRead = request.method === "GET" || request.method === "HEAD";
       if (isAgain || !isStale || !isRead || request.signal?.aborted) return attempt;
@@ -232,7 +231,7 @@ function unchunked(received: Buffer): Buffer {
 
 const longestSecret = 4096;
 
-/** Finds a complete secret in an unusable response, because the service may count the secret as delivered. */
+/** Finds a complete secret in an error or unusable response: the service may count the secret as delivered. */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
   if (secretField === undefined) return undefined;
   const text = body.toString("utf8");

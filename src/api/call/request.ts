@@ -1,4 +1,4 @@
-// Encodes paths and queries, and creates each contract's headers (§9, §4.4).
+// Encodes paths and queries, and creates the version and organization headers (§9, §4.4).
 import { Failure, invalidValue } from "../../errors.ts";
 import { flags } from "../../next-step.ts";
 import { isDate } from "../json/iso-time.ts";

@@ -1,5 +1,5 @@
-// Decides when a request may be repeated (§8, §4.2), and repeats reads. `operations/sending.ts` repeats journaled
-// changes.
+// Decides when a request may be repeated (§8, §4.2), and repeats reads and the changes of `integ api`.
+// `operations/sending.ts` repeats journaled changes.
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
 
@@ -11,7 +11,7 @@ const capMs = 30_000;
 export interface RetryState {
   readonly attempt: number;
   readonly elapsedMs: number;
-  /** The time for all retries; 0 means one attempt. */
+  /** The last retry starts within this time after the first attempt's start; 0 means one attempt. */
   readonly retryForMs: number;
   readonly retryAfterSeconds?: number;
   readonly random: () => number;
@@ -43,8 +43,8 @@ export function mayRetryRead(attempt: Attempt<unknown>): boolean {
 const permanent: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
 
 /**
- * True if a retry can help, also after a response that does not show the result of the change. Callers decide whether a
- * retry is safe (§4.2).
+ * True if a retry can help, also after an `answered` attempt, whose response may not show the result of the change.
+ * Callers decide whether a retry is safe (§4.2).
  */
 export function mayRetryChange(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return true;

@@ -1,5 +1,5 @@
 // Opens connections, directly or through a proxy. TLS certificates are always checked; plain http is allowed only to
-// this machine.
+// this machine and to the proxy.
 import { connect as connectTcp, type Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { invalidValue } from "../../errors.ts";
@@ -7,7 +7,7 @@ import { NoConnection, isLoopbackAddress, type Target } from "./exchange.ts";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** No `httpProxy`: plain http is allowed only to this machine. */
+/** No `httpProxy`: requests over plain http stay on this machine. */
 interface ProxySettings {
   readonly httpsProxy?: string;
   readonly noProxy?: string;
@@ -33,7 +33,7 @@ export class Connection {
   readonly #sockets = new Set<Socket>();
   #current: Socket | undefined;
 
-  /** Connects with the first request. @throws Failure `usage` for an unsupported proxy */
+  /** Connects with the first request. @throws Failure `usage` for an invalid proxy address */
   constructor({ origin, secure }: Target, { proxy, ca }: ConnectionSettings, recording: Recording | undefined) {
     this.origin = origin;
     this.#recording = recording;
@@ -187,8 +187,8 @@ const interim = /^(?:HTTP\/1\.[01] 1(?!01)\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)
 const longestInterim = 4096;
 
 /**
- * Keeps the bytes of a change's response. undici closes a connection at data that it refuses, such as an unexpected `100
- * Continue`, but the one-time secret may follow.
+ * Keeps the bytes of a change's response. undici closes a connection at data that it refuses, such as an unexpected
+ * `100 Continue`, but the one-time secret may follow.
  */
 export class Recording {
   readonly #bytes = new ByteBuffer();
@@ -204,7 +204,7 @@ export class Recording {
     return this.#bytes.bytes();
   }
 
-  /** @returns a stream for undici, whose destruction leaves the socket open */
+  /** @returns a stream for undici; destroying the stream leaves the socket open */
   record(socket: Socket): Duplex {
     const stream = new Duplex({
       read: () => {},

@@ -64,11 +64,11 @@ export type NetworkErrorReason =
   | "proxy"
   | "timeout"
   | "closed" // the connection ended before the response was complete
-  | "malformed" // not HTTP, or a body that breaks the contract (HTML, cut JSON, wrong types)
+  | "malformed" // not HTTP, or a status or body that breaks the contract (HTML, cut JSON, wrong types)
   | "too_large" // headers, decoded body or nesting beyond the limits
   | "redirect" // 3xx: never followed (§5.1 rule 3)
-  | "interrupted" // Ctrl-C or SIGTERM
-  | "unsendable"; // no credential, or a request that HTTP does not allow
+  | "interrupted" // aborted, such as by Ctrl-C
+  | "unsendable"; // no credential or token, or a request that HTTP does not allow
 
 export interface NetworkError {
   readonly reason: NetworkErrorReason;

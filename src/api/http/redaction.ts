@@ -24,7 +24,7 @@ function withoutSecretsIn<T extends Head & { readonly body: Buffer }>(response: 
   return { ...response, headers, body: response.status < 400 ? response.body : withoutSecrets(response.body, secrets) };
 }
 
-/** Masks secrets, also with percent, JSON or HTML escapes. @returns the same buffer if none was found */
+/** Masks secrets, also with percent, JSON or numeric HTML escapes. @returns the same buffer if none was found */
 export function withoutSecrets(body: Buffer, secrets: readonly string[], shownAs = mask): Buffer {
   const text = body.toString("latin1");
   const shown = withoutText(text, secrets, shownAs);

@@ -106,7 +106,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
   };
 }
 
-/** Limit of a response's head and chunk framing, in bytes. */
+/** Bytes that a recording may have beyond `maxBodyBytes`, for the head and chunk framing. */
 const maxFraming = 1024 * 1024;
 
 function wireRequest(

@@ -1,7 +1,7 @@
 // Reads untrusted JSON (RFC 8259), and keeps the text of its values, because parsing would change long numbers.
 import { isAscii, isUtf8 } from "node:buffer";
 
-/** A body in UTF-8. `text` is empty unless the body is ASCII: then cutting `text` is faster than cutting `bytes`. */
+/** A body in UTF-8. `text` is empty unless the body is ASCII; cutting `text` is faster than cutting `bytes`. */
 export class Source {
   readonly bytes: Buffer;
   #text: string | undefined;
@@ -38,7 +38,7 @@ export class JsonText {
   readonly source: Source;
   readonly start: number;
   readonly end: number;
-  /** True if the text has no white space outside strings. */
+  /** True only if the text has no white space outside strings. */
   readonly isCompact: boolean;
 
   constructor(source: Source, start: number, end: number, isCompact: boolean) {
@@ -255,7 +255,7 @@ function withoutSecrets(json: string, secrets: readonly string[]): string {
 
 export const maxNesting = 200;
 
-/** The body breaks the contract, so the attempt is `unknown`. */
+/** The body breaks the contract. */
 export class BrokenBody extends Error {
   override readonly name = "BrokenBody";
   readonly reason: "malformed" | "too_large";

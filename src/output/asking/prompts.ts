@@ -72,7 +72,7 @@ export async function askOnTerminal<T>(
 
 const typeAheadMs = 50;
 
-/** Discards keys typed before a confirmation, which must not answer it. Ctrl-C among them ends the command. */
+/** Discards keys typed before a confirmation, so that they do not answer it. Ctrl-C among them ends the command. */
 export async function discardTypedAhead({ terminal: { stdin } }: PromptContext): Promise<void> {
   if (stdin.isTTY !== true || stdin.readableEnded || stdin.destroyed) return;
   let isInterrupted = false;

@@ -38,7 +38,10 @@ export interface Questions {
     question: string,
     options?: { readonly destructive?: boolean; readonly isPersonal?: boolean },
   ): Promise<boolean>;
-  /** The answer is not empty. @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm` */
+  /**
+   * The answer is not empty.
+   * @throws Failure `usage` with the flag if integ may not ask or cannot hide the answer; `interrupted` as `confirm`
+   */
   ask(question: string, options?: AskOptions): Promise<string>;
   pick(question: string, options: PickOptions): Promise<string>;
   /**

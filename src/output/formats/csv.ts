@@ -70,7 +70,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
   return {
     async page(page) {
-      // No header without a row: a run that resumes after zero rows writes the header itself.
+      // An empty page writes no header: a run that resumes after zero rows writes the header itself.
       if (page.length === 0) return;
       let text = header;
       for (const row of page) {

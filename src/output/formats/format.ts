@@ -65,8 +65,8 @@ export interface ListWriter extends Required<PageWriter> {
 export interface Report {
   readonly list: ListWriter;
   /**
-   * Call before the list's first page. Formats of one document put receipts under `receipts`. `text` is the API's JSON
-   * object, unchanged.
+   * Call before the list's first page. JSON and YAML put receipts under `receipts`. `text` is the API's JSON object,
+   * unchanged.
    */
   receipt(text: string, view: ResourceView): Promise<void>;
 }
@@ -116,7 +116,7 @@ export interface ShownResource {
 /** A resource's text is a JSON object. */
 export interface Formatter {
   readonly resource: (text: string, shown: ShownResource) => string | Promise<string>;
-  /** Prints a resource inside the following list's document; absent if the format has none. */
+  /** Prints a receipt inside the following list's document; if absent, `resource` prints it before the list. */
   readonly receipt?: (text: string, shown: ShownResource) => string;
   readonly list: (view: ListView, target: ListTarget) => PageWriter;
 }

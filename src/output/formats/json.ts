@@ -5,7 +5,7 @@ import { joinedRows } from "../row-page.ts";
 import { visibleJson } from "../visible-text.ts";
 import type { Formatter, ListEnd, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** A list's envelope (§2.1) is closed at its end, so that an incomplete list is not valid JSON. */
+/** The envelope (§2.1) is closed only after the last page, so that an incomplete list is not valid JSON. */
 export const json: Formatter = {
   resource(text, { target }) {
     const chosen = projected(JsonText.of(text), target.fields);

@@ -5,7 +5,7 @@ export const gap = 2;
 
 export interface WidthRange {
   readonly width: number;
-  /** The least width; for an id, its whole width. */
+  /** The least width; equal to `width` for ids, words, statuses and times. */
   readonly least: number;
   /**
    * If the columns do not fit, `away` columns are omitted, then `below` columns move below the row; else each row is a

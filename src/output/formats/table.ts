@@ -136,8 +136,8 @@ class TableList implements PageWriter {
   }
 
   /**
-   * A terminal omits a column of a complete list if its cells are all empty, or are equal and neither ids nor
-   * sentences.
+   * Without `--fields`, a terminal omits a column of a complete list, except the first, if its cells are all empty, or
+   * are equal and neither needed nor ids nor sentences.
    */
   #isRedundant(index: number, cells: readonly (readonly string[])[]): boolean {
     const { target, view } = { target: this.#target, view: this.#view };

@@ -79,7 +79,7 @@ function withScalars(value: JsonText): unknown {
 const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 
-/** Double-quotes ambiguous text with JSON escapes, which are valid in YAML. `json` is the original text. */
+/** Quotes text that a YAML parser may not read as the same string. @param json the original text, if any */
 function scalar(text: string, json?: JsonText): string {
   if (plain.test(text) && !reserved.test(text)) return text;
   return json?.source.isPlain ? json.text : visibleYaml(text);

@@ -1,4 +1,4 @@
-// The API document shows little of the legacy contract's access keys, so the secret may be anywhere in a response.
+// The API document shows little of the legacy contract's access keys, so a response may wrap the key in an object.
 import { afterEach, describe, expect, test } from "vitest";
 import { accessKeyBody, type AccessKeyRequest, checkAccessKey } from "../../../src/api/access-keys.ts";
 import { Failure } from "../../../src/errors.ts";

@@ -141,7 +141,7 @@ test("an owner that cannot be checked keeps the lock: another container, another
 test("a file that the kernel no longer locks is free, whatever its owner's number", () => {
   const path = lockPath();
   plant(path, { kernel: true });
-  expect(tryLock(path, fallback).held).toBeUndefined(); // Without the kernel, only proof counts.
+  expect(tryLock(path, fallback).held).toBeUndefined(); // Without the kernel's answer, the owner may still run.
   const taken = tryLock(path, native);
   expect(taken.held).toBeDefined();
   expect(ownerAt(path).kernel).toBe(true);

@@ -48,7 +48,7 @@ async function endOverlap(world: AWorld): Promise<string | undefined> {
   return value?.map(({ failure }) => failure?.kind ?? "done").join();
 }
 
-/** Destinations that integ cannot read again, each with its cause. */
+/** Destinations that integ cannot check again. */
 const unseen: readonly (readonly [string, DestinationKind, (world: AWorld) => void])[] = [
   ["standard output", "stdout", () => {}],
   ["a command", "command", () => {}],

@@ -44,7 +44,7 @@ function refusal(make: () => unknown): Failure {
   throw new Error("not refused");
 }
 
-/** Leaves a file with two written and noted pages, and with a part of a third page without a note. */
+/** Leaves a file with two pages before its resume point, and a part of a third page after it. */
 async function killed(): Promise<void> {
   const file = open();
   await file.write("a\n");

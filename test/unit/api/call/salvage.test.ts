@@ -1,4 +1,4 @@
-// Sends responses that undici rejects. integ keeps the received part if it contains a one-time secret.
+// Sends responses that undici or integ rejects. integ keeps the received part if it contains a one-time secret.
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { connect } from "../../../../src/api/connect.ts";

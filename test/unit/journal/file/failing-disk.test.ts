@@ -65,7 +65,7 @@ interface Scene {
   readonly lasting: readonly string[];
 }
 
-/** Calls on the journal's file that must not fail silently, because an unreadable journal is not an empty one. */
+/** Calls on the journal's file that must not fail silently. */
 const needed = ["open", "read", "write", "fsync", "ftruncate", "fstat"];
 const appending = ["write journal.ndjson", "fsync journal.ndjson"];
 const named = ["fsync state", "fsync integ-journal-*"];

@@ -1,4 +1,4 @@
-// A server in memory: the test provides its responses and reads its statements.
+// A session without a server: the test provides the responses and reads the statements.
 import type { PostgresParts } from "../../../../src/journal/postgres/schema.ts";
 import { tablesIn } from "../../../../src/journal/postgres/schema.ts";
 import type { Query, Row, Session, Write } from "../../../../src/journal/postgres/session.ts";
