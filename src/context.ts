@@ -56,17 +56,20 @@ export interface Secrets
   readonly escrow: {
     /** Returns undefined without recipients. */
     encrypt(secret: OneTimeSecret, entry: string): Promise<string | undefined>;
-    /** @throws Failure `undelivered` if no local identity can decrypt; `auth` if `ciphertext` is of another entry */
+    /**
+     * @throws Failure `usage` for an invalid identity file; `undelivered` if no local identity can decrypt; `auth` if
+     * `ciphertext` was not signed for `entry`
+     */
     decrypt(ciphertext: string, entry: string): Promise<OneTimeSecret>;
   };
   /**
    * This check must run before a command prints a secret.
-   * @throws Failure `usage` in agent mode, and on GitHub Actions if stderr is discarded, because GitHub reads the mask
+   * @throws Failure `usage` in agent mode, and on GitHub Actions if stderr is unusable, because GitHub reads the mask
    * there
    */
   checkMask(use?: string): Promise<void>;
   /**
-   * Makes GitHub Actions mask the secret in its log, in all forms in the receipt.
+   * Makes GitHub Actions mask the secret in its log, in each form that an output format prints.
    * @throws Failure `usage` in agent mode
    */
   mask(secret: string, receipt: string): Promise<void>;

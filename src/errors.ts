@@ -103,7 +103,7 @@ const worstFirst: readonly FailureKind[] = [
   "failed",
 ];
 
-/** A task is skipped if integ could not try it. */
+/** `isSkipped`: the task was optional, and integ could not try it. */
 interface Ended {
   readonly failure?: Failure;
   readonly isSkipped?: boolean;

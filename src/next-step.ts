@@ -78,7 +78,7 @@ export const shortFlags = { file: "-f", output: "-o", profile: "-p", yes: "-y" }
 
 export type NextCommand = string & { readonly [quoted]: true };
 
-/** The typed command with other flags. Only the edge knows the typed words, so the edge completes the command. */
+/** The typed command with other flags. `commandAfter` completes it, because only the edge knows the typed words. */
 export interface SameCommand {
   /** Flags to add, with their values; an added flag replaces the same typed flag. */
   readonly add?: readonly string[];

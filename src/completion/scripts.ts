@@ -1,6 +1,7 @@
 // Each script runs `integ __complete <words before> :<current word>` and converts the output: its first line is the
 // kind (commands, options, values, files) and the prefix of the current word (`--output=`); each further line is a
-// candidate, a tab and its summary. The current word has a colon, because some shells drop an empty word.
+// candidate, with a tab and its summary if it has one. The current word has a colon, because some shells drop an empty
+// word.
 
 export const shells = ["bash", "zsh", "fish", "powershell"] as const;
 export type Shell = (typeof shells)[number];

@@ -2,7 +2,7 @@
 import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
-/** The members of commander's classes that integ uses. */
+/** The members of commander's classes that this file uses. */
 interface DeclaredOption {
   readonly short?: string | undefined;
   readonly long?: string | undefined;

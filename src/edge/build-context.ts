@@ -324,7 +324,6 @@ async function sleepUntil(signal: AbortSignal, ms: number): Promise<void> {
   await timer(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Files that recovery needs or that contain credentials, which output must not replace. */
 function ownPlaces({
   journalPath,
   stateDir,

@@ -1,4 +1,4 @@
-// Node's compile cache is enabled only in a folder that no other user can write to.
+// Node's compile cache is enabled only in a folder that no other user can write to; on Windows, this is not checked.
 import { lstatSync, mkdirSync, statSync, type Stats } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 

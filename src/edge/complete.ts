@@ -1,5 +1,5 @@
 // `integ __complete` prints completions from local data. The shell waits for it on every Tab, so it loads only the
-// typed verb, and an error prints nothing.
+// typed verb. After an error it prints nothing.
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

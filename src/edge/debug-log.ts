@@ -77,7 +77,7 @@ function requestKey({ method, baseUrl, path, headers, body = "" }: ExchangeReque
   return JSON.stringify([method, baseUrl, path, key, body.toString("latin1")]);
 }
 
-/** A list of secret headers would never be complete, so only these headers are shown. */
+/** A list of secret headers would never be complete: only these headers and the scheme of `authorization` are shown. */
 const shownHeaders: readonly string[] = [
   "accept",
   "accept-encoding",

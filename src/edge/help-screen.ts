@@ -3,7 +3,7 @@ import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 
-/** With less space than this, a description is printed below its flag. */
+/** In columns. With less space than this, a description is printed below its term. */
 const leastBeside = 28;
 
 export interface Section {
@@ -11,7 +11,7 @@ export interface Section {
   readonly items: readonly (readonly [term: string, description: string])[];
 }
 
-/** @param helper has commander's parts of the screen, wrapped to the terminal's width; integ replaces their layout */
+/** @param helper has commander's texts, and the screen's width in `helpWidth` */
 export function helpScreen(command: Command, helper: Help): string {
   const columns = helper.helpWidth ?? 80;
   const groups = helper.groupItems([...command.commands], helper.visibleCommands(command), (one) => one.helpGroup());

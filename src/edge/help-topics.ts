@@ -9,7 +9,7 @@ import { isGlobal, optionDescription, optionsSection, type Section, sectionsText
 
 type Text = readonly (string | Section)[];
 
-/** `program` must be the root command, whose options are the global options. */
+/** `program` must be the root command, which has the global options. */
 export function topicText(topic: HelpTopic, program: Command, columns: number): string {
   const helper = Object.assign(program.createHelp(), { optionDescription });
   helper.prepareContext({ helpWidth: columns });

@@ -70,8 +70,8 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
 }
 
 /**
- * At its exit, Node restores the modes of the terminals, and aborts if a terminal was closed. Each closed terminal
- * becomes `/dev/null`; other descriptors stay open.
+ * At its exit, Node restores the modes of the terminals, and aborts if a terminal was closed. A character device that
+ * is not an open terminal becomes `/dev/null`; other descriptors stay unchanged.
  */
 function replaceClosedTerminals(): void {
   for (const fd of [0, 1, 2]) {

@@ -219,8 +219,8 @@ function failureOfSystem(error: unknown): Failure | undefined {
 
 /**
  * `words` are the arguments after the program's name.
- * @returns the verb to run, with a failure in `missing` if integ may prompt for its first argument; or the text of a
- * help screen
+ * @returns the verb to run, with a failure in `missing` if its first argument is missing and the verb can ask for it;
+ * or the text of a help screen or the version
  * @throws Failure `usage`, with a suggestion if a similar word exists
  */
 export async function readCommandLine(
@@ -309,7 +309,7 @@ function wordsOfHelp(words: readonly string[], program: Command): readonly strin
   return left.length > 0 ? left : undefined;
 }
 
-/** Reads `integ a b --help` as `integ help a b`, which reports an unknown command. Returns undefined with other options. */
+/** Reads `integ a b --help` as `integ help a b`, which reports an unknown command; undefined with other options. */
 function wordsBeforeHelp(words: readonly string[]): readonly string[] | undefined {
   const [last, ...before] = words.toReversed();
   const isHelp = (last === "--help" || last === "-h") && before.length > 0;

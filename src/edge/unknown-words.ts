@@ -1,4 +1,4 @@
-// Suggests commands for unknown words, such as words of other programs and missing verbs of a noun.
+// Suggests commands and options for unknown words, such as those of other programs.
 import type { Command } from "commander";
 import type { FailureDetails } from "../errors.ts";
 import { nounsWith } from "../program.ts";
@@ -32,7 +32,7 @@ const familiarOptions: Readonly<Record<string, FailureDetails>> = {
   target: { meaning: "--only <item> selects items of the policy." },
 };
 
-/** `message` is commander's sentence about an unknown option of the command. */
+/** @returns advice if commander's `message` is about an unknown option that other programs have */
 export function familiarOption(message: string, [noun = ""]: readonly string[]): FailureDetails | undefined {
   const [, name = ""] = /^unknown option '--?([\w-]+)/.exec(message) ?? [];
   const familiar = Object.hasOwn(familiarOptions, name) ? familiarOptions[name] : undefined;

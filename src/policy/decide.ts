@@ -25,7 +25,7 @@ export interface Decision {
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
-  /** Milliseconds since 1970; for the action `none`, when the next rotation is due. */
+  /** When the action, or for `none` and `wait` the next one, is due; milliseconds since 1970. */
   readonly dueMs?: number | undefined;
   /** True if `apply` must read the old key's last use again before it revokes the key. */
   readonly rechecksUse?: boolean;
@@ -41,7 +41,7 @@ export interface Decision {
     | "uncertain"
     | "lost"
     | undefined;
-  /** The old credential of an overlap. */
+  /** With the hold `lost`, the old credential. */
   readonly old?: string | undefined;
   /** The profile that may authenticate with the credential. */
   readonly mayBeOwnOf?: string | undefined;
@@ -54,7 +54,7 @@ export interface Decision {
 export interface DecisionOptions {
   readonly maxFailures: number;
   readonly retry: ReadonlySet<string>;
-  /** Items to rotate because their secret is not at the destination that the policy file names. */
+  /** Items that the user lets integ rotate if their secret is not where the policy file says. */
   readonly redeliver: ReadonlySet<string>;
   /** Items whose overlap the user ends early. */
   readonly finish: ReadonlySet<string>;
@@ -189,7 +189,7 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
     const reason = `${id} is ${status === "absent" ? "not found" : status} and may work again, so no other client is created`;
     return { item, current: last, action: "create", reason, state: status, step: noStep, hold: "uncertain" };
   }
-  // A secret at the item's destination is better evidence than equal settings: `holdIfOccupied` handles it.
+  // A secret at the item's destination is better evidence than equal settings: `holdIfOccupied` uses it.
   const needsName = last === undefined && holderAtDestination(item, observed) === undefined;
   const similar = needsName ? adoptionDecision(item, observed, options) : [];
   if (similar.length > 0) return notAdopted(item, similar);
@@ -347,7 +347,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const misplaced = misplacement(item, current, observed);
-  // A person decides if a program may read the secret at its current place, or if nothing else replaces the credential.
+  // A person must agree if a program may read the secret at its current place, or if only its place requires rotation.
   const needsDecision = misplaced !== undefined && (misplaced.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: misplaced.reason, hold: "astray", dueMs: nowMs };
@@ -359,7 +359,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
 
 /**
  * `mayBeInUse`: a program may read the secret at its current place.
- * @returns undefined if the secret is in place, or its place is unknown
+ * @returns undefined unless the secret is known to be missing from a destination of the item
  */
 function misplacement(
   item: PolicyItem,

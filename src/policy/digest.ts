@@ -9,7 +9,7 @@ import { itemKey } from "./works.ts";
 import { shell, flags } from "../next-step.ts";
 import { tryParseJson } from "../json.ts";
 
-/** The output of `integ plan --json` and `--out`. Increase the version when you remove or change a key. */
+/** The output of `integ plan --json` and `--out`. Increase the version when you remove or change a field. */
 export interface PlanDocument {
   readonly object: "plan";
   readonly version: 1;

@@ -1,4 +1,4 @@
-// Finds the credentials whose secrets a new delivery to the same destination would overwrite.
+// Finds in the journal which credential's secret each destination has.
 import { type Entry, isSettled, kindOf, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { mayHaveSuperseded } from "../journal/rotations.ts";
@@ -19,8 +19,8 @@ export interface Holder {
 }
 
 /**
- * @returns a text that identifies the destination; for a command, also by its format, kind and service account, which
- * the command may use to choose the place
+ * @returns a text that identifies the destination; for a command, also by its format and the owner's kind and service
+ * account, which the command may use to choose the place
  */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
@@ -64,8 +64,8 @@ export interface HolderScope {
 }
 
 /**
- * @returns by place, the credential whose secret was delivered there last or will be, unless the secret was revoked or
- * rotated in place since
+ * @returns by place, the credential whose secret was delivered there last or will be, unless the credential was revoked
+ * or rotated in place since
  */
 export function holdersOf(
   entries: readonly Entry[],
@@ -128,7 +128,8 @@ export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
 
 /**
  * Finds overlaps whose new key may have been rotated in place later: `apply` then keeps the old key, because programs
- * may read the new key's earlier secret. A command with a check is left out: only its output shows the secret.
+ * may read the new key's earlier secret. A command with a check is left out, because only the check shows which secret
+ * the command stored.
  * @returns names of the destinations that did not get the later secret, by the id of the waiting entry
  */
 export function lostPlaces(

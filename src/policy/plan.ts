@@ -53,7 +53,7 @@ export interface PlannedItem {
 export interface Plan {
   readonly items: readonly PlannedItem[];
   readonly refusals: readonly SlotRefusal[];
-  /** Free slots by the id of the service account. */
+  /** Slots that `apply` may use after the plan's revocations, by the id of the service account. */
   readonly freeSlots: ReadonlyMap<string, number>;
   readonly unmanaged: readonly Unmanaged[];
   /** ISO 8601 UTC; undefined unless the window is closed. */
@@ -73,7 +73,7 @@ export interface Unmanaged {
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
   /** True to adopt a credential if it fits one item only, and the item fits no other credential. */
   readonly adopt?: boolean | undefined;
-  /** The time for which the window is open or closed, if it is not the time of the observation. */
+  /** The time that decides whether the window is open; default: the time of the observation. */
   readonly windowMs?: number | undefined;
   /** Names of the items to plan; empty means all. */
   readonly only: ReadonlySet<string>;

@@ -25,7 +25,7 @@ export interface PolicySource {
   readonly realFolder?: (folder: string) => string;
 }
 
-/** @throws Failure `usage` that lists the defects with their positions */
+/** @throws Failure `usage` for a file that is too large, or with the positions of its defects */
 export function readPolicy({ text, file, folder, nowMs, realFolder }: PolicySource): Policy {
   const source = text.replace(/^\uFEFF/, "");
   refuseHuge(source, file);
@@ -148,7 +148,7 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
   return defects;
 }
 
-/** Matches control characters and marks of text direction, except newlines and tabs, which commands may contain. */
+/** Matches control characters except newlines and tabs, and those that embed, override or isolate text direction. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for them
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 

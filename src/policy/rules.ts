@@ -258,7 +258,7 @@ class Rules {
     }
   }
 
-  /** Resolves links in the folder's path, so that two paths to the same file are equal. */
+  /** Makes two paths to the same file equal, unless the file itself is a link. */
   #realPlace(destination: ItemDestination): ItemDestination {
     const { realFolder } = this.#context;
     if (!("file" in destination) || realFolder === undefined) return destination;

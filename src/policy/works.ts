@@ -17,7 +17,7 @@ export type ItemKind = "oauth_client" | "access_key";
 export interface Work {
   readonly entry: Entry;
   readonly kind: ItemKind;
-  /** Id of the created client or key, if known. */
+  /** Id of the created or adopted client or key, if known. */
   readonly made: string | undefined;
   readonly old: string | undefined;
 }
@@ -28,9 +28,9 @@ export interface ItemWorks {
   readonly failures: number;
   /** The oldest unfinished work that is not a rotation in its overlap. */
   readonly unfinished: Work | undefined;
-  /** A rotation in its overlap. */
+  /** The oldest rotation in its overlap. */
   readonly waiting: Work | undefined;
-  /** Ids that may be the item's client or key, the newest first. */
+  /** Ids that may be the item's client or key: first the made, then the replaced ones, each the newest first. */
   readonly candidates: readonly string[];
 }
 
@@ -106,7 +106,8 @@ export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "oper
 }
 
 /**
- * Work without an item, such as `integ oauth-clients rotate`, belongs to the item whose client or key it replaces.
+ * Work without an item, such as `integ oauth-clients rotate`, belongs to the item whose client, key or entry it
+ * replaces.
  * @param entries of one journal, in any order. @returns works by `itemKey`
  */
 export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<string, ItemWorks> {
@@ -178,7 +179,7 @@ function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
     if (leavesCredential.has(entry.state)) break;
-    // An entry that is refused without an error gave way to another process, which is not a failure.
+    // A refusal without an error is not a failure: for example, the entry gave way to another process.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;

@@ -13,7 +13,7 @@ const view: ListView = {
   plural: "commands",
 };
 
-/** @param wholeTree loads the modules of all commands, so it is called only when the command runs */
+/** @param wholeTree loads the modules of all commands, so it is called only when `integ commands` runs */
 export function describe(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   const command = defineVerb({
     configure: (command) => command,

@@ -167,7 +167,7 @@ function isAccessibleToOthers(path: string): boolean {
 }
 
 const check = "stored secrets";
-/** A younger secret may belong to a running process that has not stored its profile yet. */
+/** A younger secret may belong to a running process that has not stored the secret's profile yet. */
 const minimumAgeMs = 60_000;
 
 /** A keychain cannot list its secrets, so only files are checked. */

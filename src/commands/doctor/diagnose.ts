@@ -101,7 +101,7 @@ async function runChecks(subject: Subject, checks: readonly Check[]): Promise<Di
     const { diagnoses, failure } = await runCheck({ name, run }, subject);
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
-    // Checks share the profile and the service, so several checks can fail with one failure, which is reported once.
+    // Checks share the profile and the service, so several can fail with the same failure, which is reported once.
     const first = failure && reported.get(failure);
     rows.push(...(first ? [notChecked(name, first)] : diagnoses));
     if (failure && !first) reported.set(failure, diagnoses[0]!);

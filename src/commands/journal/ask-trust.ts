@@ -13,7 +13,10 @@ interface TrustQuestion {
   ask(): Promise<void>;
 }
 
-/** @param journal is searched for the creations of rotations, which record the destinations of the new secrets */
+/**
+ * @param journal is searched for the creations of rotations, which record the destinations of the new secrets
+ * @throws Failure `usage` if an entry's records are invalid
+ */
 export async function showTrust(
   { output }: Context,
   journal: Journal,

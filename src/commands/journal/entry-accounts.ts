@@ -10,14 +10,14 @@ interface SharedAccount {
 
 /**
  * Interrupted creations of one account share a token, because a thousand creations should not request a thousand
- * tokens. After a change that may replace a credential, later creations get a new account.
+ * tokens. After a change that may replace a credential, later creations do not use the earlier token.
  */
 export class EntryAccounts {
   readonly #find: (entry: Entry) => Promise<Account>;
   readonly #typed: SecretOptions;
   readonly #shared = new Map<string, SharedAccount>();
   readonly #byEntry = new Map<string, SharedAccount>();
-  /** Entries that the service refused with the shared account. */
+  /** Ids of entries that the service refused with the shared token. */
   readonly #withOwnAccount = new Set<string>();
   /** Names of accounts that the service refused even with a new token. */
   readonly #refused = new Set<string>();

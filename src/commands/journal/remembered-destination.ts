@@ -32,7 +32,7 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
   if (record?.kind === "several") {
     const isRecorded = (option: DestinationOption): boolean =>
       option.kind === "command" && placesOf(record).some((place) => isOptionFor(option, place, ""));
-    // Without an id, `--force` covers only what was typed, and not the other recorded places.
+    // Without an id, only typed commands that are recorded apply, and `--force` covers no recorded place.
     const shown = isNamed ? options : { ...options, force: undefined, to: options.to.filter(isRecorded) };
     return { ...shown, remembered: record };
   }

@@ -104,9 +104,9 @@ function requestJson(text: string): string {
 export interface EntryExtras {
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
-  /** What this machine needs before the entry's next step, and the command that provides it. */
+  /** Replaces the entry's next step: what this machine needs first, and the command for that; empty for no step. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
-  /** Replaces the object in a table. */
+  /** In a table, replaces the object `last_error`. */
   readonly lastError?: string | undefined;
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;

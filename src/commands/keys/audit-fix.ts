@@ -114,8 +114,8 @@ function skipUnknownFields(error: unknown): undefined {
 }
 
 /**
- * The caller's own key never has exactly this command as its remedy. Low severity marks an unused key that is younger
- * than the idle limit.
+ * The remedy of the caller's own key is never exactly `integ keys revoke <id>`. Low severity marks an unused key that
+ * is younger than the idle limit.
  */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;

@@ -1,4 +1,4 @@
-// Judges an access key by its row in the list, which may lack fields that a rule needs (§2.4, §3.2).
+// Judges an access key (§2.4, §3.2) by its row in the list, which may lack fields that a rule needs (§2.5).
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
 import { clockSkewMs } from "../../journal/entry.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
@@ -50,7 +50,7 @@ export interface UnjudgedRule {
 export interface JudgedKey {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly UnjudgedRule[];
-  /** Milliseconds since 1970; the largest number without a known expiry. */
+  /** The expiry in milliseconds since 1970; `Number.MAX_VALUE` without a known one. */
   readonly endsMs: number;
   /** False for an invalid or undocumented status. */
   readonly isJudged: boolean;
@@ -91,7 +91,7 @@ export interface Caller {
   readonly ownership: (id: string) => Ownership;
 }
 
-/** Omits exact times below an hour, so that repeated runs print the same message. */
+/** Omits exact durations below an hour, so that repeated runs print the same message. */
 const whole = (ms: number): string => (ms < 3_600_000 ? "less than an hour" : roundedDuration(ms, true));
 const fine: Verdict = { kind: "fine" };
 

@@ -183,7 +183,7 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `Audited ${judged} of ${keys} keys; revoked keys are not audited.`;
 }
 
-/** A document contains what the notes say. With `--fields`, JSON and YAML are lists without these facts. */
+/** One document contains the facts of the notes. With `--fields`, JSON and YAML are lists without them. */
 function isOneDocument({ format, fields }: Context["output"]): boolean {
   return (format === "json" || format === "yaml") && fields === undefined;
 }

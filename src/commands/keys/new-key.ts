@@ -28,7 +28,7 @@ export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string 
 
 /**
  * A mark identifies the key after a lost response. It is the default without a terminal, where no one can choose
- * between keys of one name, and in a team's journal, where another person may finish the creation.
+ * between keys of the same name, and in a team's journal, where another person may finish the creation.
  */
 export async function isMarked(
   { journal, output }: Pick<Context, "journal" | "output">,

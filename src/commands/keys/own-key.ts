@@ -57,7 +57,7 @@ export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   };
 }
 
-/** One attempt, whose failure is ignored: the callers also work without the list. */
+/** Makes one attempt and ignores its failure, because integ also works without the list. */
 export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });
@@ -98,7 +98,8 @@ export interface OwnKeyChoice {
 }
 
 /**
- * Rotating the caller's own key locks the caller out, unless its profile gets the new secret. `--yes` skips this check.
+ * Rotating the caller's own key locks the caller out, unless the caller's profile gets the new secret. `--yes` skips
+ * this check.
  * @throws Failure `usage` if the key is the caller's own, or if it may be and no terminal can show a warning
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {

@@ -144,7 +144,7 @@ function timeFor(bench: Workbench): number {
 }
 
 /**
- * @returns an empty object if the list may be incomplete
+ * @returns an empty object if the list lacks the key and may be incomplete
  * @throws Failure `not_found` if a complete list lacks the key, `unusable` if the key is revoked
  */
 export function oldKeyOf(rows: Rows, id: string): AccessKey {
@@ -159,7 +159,7 @@ export function oldKeyOf(rows: Rows, id: string): AccessKey {
   throw new Failure("not_found", `No key of the list has the id ${id}.`, { nextCommand: shell`integ keys list` });
 }
 
-/** Flags override the old key's properties. @throws Failure `usage` that names every property without a value */
+/** @throws Failure `usage` for an invalid value, or with the name of each property that has no value */
 export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): KeyCreation {
   const expiry = expiryOf(flags, nowMs);
   const name = flags.name ?? old.name;

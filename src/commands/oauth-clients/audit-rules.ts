@@ -22,7 +22,7 @@ export interface ClientAuditLimits {
   readonly nowMs: number;
   /** Clients of policy items, by the journal. Undefined without a policy file, because then no client needs an item. */
   readonly declared: ReadonlySet<string> | undefined;
-  /** Names of policy items by client id. Only `apply` delivers a new secret to the item's destination. */
+  /** Names of policy items by client id. For an old client of an item, the remedy is `apply`. */
   readonly items: ReadonlyMap<string, string>;
   /** Names of policy items. The audit adds each name that it suggests, so that it suggests none twice. */
   readonly names: Set<string>;

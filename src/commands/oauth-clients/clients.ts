@@ -51,7 +51,7 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #revoked = new Set<string>();
-  /** Entries whose clients integ revoked to replace them. */
+  /** Ids of entries whose clients integ revoked to replace them. */
   readonly #replaced = new Set<string | null>();
   readonly #clients = new Map<string, KnownClient>();
 
@@ -229,7 +229,7 @@ async function recentClients(context: Context): Promise<KnownClient[]> {
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Only questions need these requests, and without a terminal there are none. */
+/** Only questions need these requests, and integ asks only at a terminal. */
 async function recentRequests(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();

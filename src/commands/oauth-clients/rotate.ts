@@ -55,7 +55,7 @@ export const command = defineVerb({
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
     const typedSecrets = secretOptionsOf(options);
-    // integ may be updated while a person answers a question, so the modules of the change are loaded before it.
+    // integ may be updated while a person answers a question, so it loads the change's modules before any question.
     await context.loadForChange();
     const clientId = await clientOf(context, { typed, name: options.name });
     const { options: secretOptions, isScreen } = await askDestination(context, typedSecrets, {
@@ -142,7 +142,7 @@ function confirmRotation(
   context: Context,
   plan: { id: string; scopes: readonly string[]; keepOld: boolean; overlapMs: number; as: string },
 ): Promise<boolean> {
-  // Without a question: keeping the old client is safe, and a script cannot answer.
+  // integ does not ask with `--keep-old`, which is safe, or without a terminal.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
     `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${oldCredentialWords(plan.id, plan)}?`,

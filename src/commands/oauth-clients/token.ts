@@ -1,4 +1,4 @@
-// Makes one client credentials exchange (§5.2, RFC 6749 §4.4).
+// Exchanges client credentials for a token (§5.2, RFC 6749 §4.4).
 import type { ClientProof, TokenEndpoint } from "../../api/auth/credential.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -59,7 +59,7 @@ export const command = defineVerb({
   },
 });
 
-/** `integ doctor` checks only the profile's own credential. */
+/** Replaces the next step `integ doctor`, which checks only the profile's own credential. */
 function refusedClient(error: unknown): unknown {
   if (!(error instanceof Failure) || error.details.problem?.status !== 401) return error;
   const hint = "Check the client_id and the secret, and that the client is active.";

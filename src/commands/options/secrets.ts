@@ -83,7 +83,7 @@ export function issuedAs(entry: Entry): Pick<SecretOptions, "yields" | "issuedBy
 
 type Modifier = (option: DestinationOption) => DestinationOption;
 
-/** @throws Failure `usage` for an invalid value, or for an option without its destination */
+/** @throws Failure `usage` for invalid or contradicting options, or for an option without its destination */
 export function secretOptionsOf(flags: SecretFlags): SecretOptions {
   const to = destinationsIn(flags);
   const loose = unattachedFormat(flags, to);
@@ -211,7 +211,8 @@ interface AskOptions {
 }
 
 /**
- * Asks before a delivery replaces the acting profile's credential, and marks the destination as agreed (`own`).
+ * Asks before a delivery replaces the credential of the acting profile or, with `entry`, of the entry's profile. Marks
+ * the destination as agreed (`own`).
  * @throws Failure `usage` if the person declines
  */
 export async function confirmOwnProfile(
@@ -236,6 +237,7 @@ export async function confirmOwnProfile(
 /**
  * Asks where the secret goes, because terminals and logs would keep a printed secret. Does not ask in a dry run,
  * without a terminal, or if a destination, a format or `--force` is typed.
+ * @throws Failure `usage` if the person declines to replace the acting profile's credential
  */
 export async function askDestination(
   context: Context,

@@ -15,14 +15,14 @@ export const appliedColumns = [
   { path: "result", heading: "result", kind: "status" },
   { path: "resource_id", heading: "resource", isDetail: true },
   { path: "due_at", heading: "due", kind: "time", isDetail: true },
-  // Not `id`: a narrow table moves a text column below its row, but an id column can turn each row into a block.
+  // A narrow table moves a text column below its row, but an id column can turn each row into a block.
   { path: "entry", heading: "entry", kind: "text" },
   { path: "message", heading: "message", kind: "sentence" },
 ] as const;
 
 export const appliedFields = [...appliedColumns, ...["choices", "error"].map((path) => ({ path, heading: path }))];
 
-/** @returns true if integ showed the plan as a page */
+/** @returns true if integ showed the whole plan as a page. @throws Failure `usage` if the person declines */
 export async function confirmPlan(
   { output, settings }: Context,
   { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
@@ -55,7 +55,7 @@ function resultOf({ planned, outcome, postponed }: AppliedItem): string {
   return hold === undefined ? (action === "wait" ? "waiting" : "none") : "left";
 }
 
-/** Results in a table, in the words of the run's last line. */
+/** Results for a person, in the words of the run's last line. */
 const resultWords: Readonly<Record<string, string>> = { left: "to decide", none: "unchanged" };
 
 function messageOf({ planned, outcome, postponed }: AppliedItem): string {
@@ -141,8 +141,8 @@ export function reportIdle(
 }
 
 /**
- * @throws Failure an unknown outcome, else an interruption, else the worst failure; without one, `findings` if an item
- * needs a person
+ * @throws Failure an unknown outcome, else an interruption, else the worst failure; without a failure, `findings` if an
+ * item needs a person
  */
 export function conclude(
   context: Context,

@@ -104,8 +104,8 @@ async function adoptAs(
 }
 
 /**
- * A missing credential must not count as the item's failure, so integ looks for the credential before the first record.
- * The delivery of a kept secret needs no credential.
+ * If the profile lacks a credential, that must not count as the item's failure, so integ looks for the credential
+ * before the first record. The delivery of a kept secret needs no credential.
  */
 async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const entry = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
@@ -179,7 +179,7 @@ async function destinationOf(
 
 /**
  * `--include-own` lets integ replace the credential that the profile has now. A recorded destination with `own` keeps
- * its consent, which names the credential to replace.
+ * its consent, which identifies the credential to replace.
  */
 function updatingOwn(option: DestinationOption, profile: string): DestinationOption {
   const isUpdate = option.kind === "profile" && option.name === profile && option.own !== true;

@@ -27,7 +27,7 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, run: RunOptio
     all.filter(isAdoption),
     all.filter(isFinish),
     all.filter((item) => createsCredential(item) && !isOwn(item)),
-    // The caller's own credentials are changed last, because a failure may lock the caller out.
+    // The profile's own credentials are changed last, because a failure may lock the profile out.
     all.filter((item) => createsCredential(item) && isOwn(item)),
   ]) {
     await applyStage(

@@ -16,9 +16,7 @@ export async function deliveredFiles({ journal }: Pick<Context, "journal">): Pro
   return paths;
 }
 
-/**
- * @param before recorded destination of an interrupted entry, which may include a person's consent to replace content
- */
+/** @param before an earlier entry's recorded destination, which may include a person's consent to replace content */
 export function destinationOptions(
   destinations: readonly ItemDestination[],
   before: EntryDestination | null = null,

@@ -1,4 +1,4 @@
-// Names the policy item in its entries. If several processes start a change of the item, only one continues.
+// Records the policy item in the item's entries. If several processes start a change of the item, only one continues.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -42,8 +42,8 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
       (entry) => isRoot(entry) && !item.entriesAtPlan.has(entry.id) && !admitted.has(entry.id) && !hasYielded(entry),
     );
   // The entry with the lowest id continues. In a file, ids follow the order of admission. In a team's journal, the
-  // process of an entry with a higher id may not see this entry yet, so this process waits until the other entry is
-  // withdrawn or gets its first step.
+  // process of an entry with a higher id may not have seen this process's entry, so this process waits for that process
+  // to withdraw its entry. If that process takes its first step or is too slow, this process withdraws its own entry.
   const rivalOf = async ({ id: own }: Entry, rivals: () => Promise<Entry[]>): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
       const entries = await rivals();
@@ -126,7 +126,7 @@ function isRoot({ parent = null, replaces = null }: Pick<Intent, "parent" | "rep
   return parent === null && replaces === null;
 }
 
-/** True if integ refused the entry without an error, because another process was first. */
+/** True if integ refused the entry without an error: another process was first. */
 function hasYielded({ state, last_error }: Entry): boolean {
   return state === "refused" && last_error === null;
 }

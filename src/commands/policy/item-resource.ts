@@ -40,8 +40,8 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
 }
 
 /**
- * Follows finished rotations to the newest successor. A person confirms it at a terminal; without a terminal or with
- * `--yes`, integ warns.
+ * Follows finished rotations, except those that kept the old credential, to the newest successor. A person confirms it
+ * at a terminal; without a terminal or with `--yes`, integ warns.
  * @returns `id` if it has no successor
  * @throws Failure `usage` if the person declines
  */

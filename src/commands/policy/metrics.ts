@@ -14,7 +14,7 @@ export interface StatusFacts {
   /** Number of clients by service account, with creations that may have made one. */
   readonly slots: ReadonlyMap<string, number>;
   readonly actions: readonly string[];
-  /** When `apply` of the policy last ended well for all items on this machine, ISO 8601. */
+  /** `at` is when `apply` of the policy last ended well for all items on this machine, ISO 8601. */
   readonly lastApply: TimeSource;
 }
 

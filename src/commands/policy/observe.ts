@@ -26,7 +26,7 @@ import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
 const parallelRequests = 16;
 
-/** The policy of an account that has no policy file. */
+/** For an observation that concerns no policy. */
 export const noItems: Policy = {
   id: "",
   items: [],

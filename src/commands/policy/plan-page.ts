@@ -1,4 +1,4 @@
-// The page of a plan: each changed, waiting or held item with its destinations, and a line of counts.
+// The page of a plan: all items except unchanged ones, the credentials in no item, and a line of counts.
 import type { PageLine } from "../../output/output.ts";
 import { roughWidth } from "../../output/visible-text.ts";
 import { grantWords, type PlannedItem, type Plan, type Unmanaged } from "../../policy/plan.ts";

@@ -32,7 +32,7 @@ export interface Status {
   /** Why the profile cannot list access keys. */
   readonly unread?: string | undefined;
   readonly credentials: readonly LiveCredential[];
-  /** Number of clients by service account. */
+  /** Number of clients by service account, with creations that may have made one. */
   readonly slots: ReadonlyMap<string, number>;
   /** The commands that show all items and all credentials. */
   readonly commands: readonly string[];

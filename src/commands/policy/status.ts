@@ -367,7 +367,7 @@ function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expire
   return { id, name: name ?? undefined, createdAt: createdAt ?? undefined, lastUsedAt, expiresAt };
 }
 
-/** A missing credential concerns all items of a kind, so integ notes it once. */
+/** If the profile lacks a credential, that concerns all items of a kind, so integ notes it once. */
 async function dueRows(
   context: Context,
   { items }: Plan,
@@ -404,7 +404,7 @@ interface Compared {
   readonly due: readonly Row[];
   readonly slots: Slots;
   readonly clients: readonly LiveCredential[];
-  /** Credentials of items with a planned action, whose row covers the expiry too. */
+  /** Credentials of items with a planned action other than an adoption: the item's row covers the expiry too. */
   readonly covered: readonly (string | undefined)[];
   readonly idsByItem: ReadonlyMap<string, ItemIds>;
   readonly failed?: Failure;

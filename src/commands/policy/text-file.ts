@@ -42,7 +42,7 @@ function isFolder(path: string): boolean {
   }
 }
 
-/** @throws Failure `usage` for a folder, or for a file whose folder does not exist */
+/** @throws Failure `usage` for a folder, or for a file that is not in an existing folder */
 export function assertFolder(path: string, typed: string, option: "--out" | "--file" = "--out"): void {
   const folder = dirname(typed);
   const hint = `Name another file with ${option} <path>.` as const;

@@ -122,8 +122,8 @@ function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
 }
 
 /**
- * A new client secret keeps the stored client and endpoint, and a new setting of the endpoint keeps the others. For
- * another origin, only the Basic style is kept.
+ * A new client secret keeps the stored client and endpoint, and a new setting of the endpoint keeps the others. For a
+ * base URL of another origin, only the Basic style is kept.
  */
 async function withStored(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;
@@ -135,7 +135,7 @@ async function withStored(flags: ProfileFlags, before: Profile): Promise<Profile
   return { ...stored, ...(await storedEndpoint(flags, before)), ...flags };
 }
 
-/** @returns no settings for another origin, which has its own */
+/** @returns no settings for a typed endpoint of another origin, which has its own */
 async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
@@ -300,7 +300,7 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
   throw new Failure("usage", `${flagNames.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
 }
 
-/** Without the id of its key in the profile, a rotation of the key could lock the profile out. */
+/** If the profile lacks its key's id, a rotation of the key could lock the profile out. */
 export async function learnKeyId(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
   if (credential?.kind !== "api_key" || legacy === undefined) return profile;

@@ -58,7 +58,7 @@ export async function testCall(context: Context, name: string): Promise<void> {
   const attempt = await service.raw
     .send({ method: "GET", path: "/v1/entities?limit=1" })
     .finally(() => progress.done());
-  // A 403 response shows that the credential is valid (§5.1 rule 5).
+  // A 403 response shows that the credential is valid (§7).
   const isAccepted = attempt.kind === "answered" || (attempt.kind === "refused" && attempt.status === 403);
   if (isAccepted)
     return context.output.note(`The service accepts the credential (${profile.region}, ${profile.baseUrl}).`);

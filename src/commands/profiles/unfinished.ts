@@ -1,4 +1,4 @@
-// Warns of unfinished changes and hidden entries when a profile is removed or gets another address or journal.
+// Warns of unfinished changes and hidden entries when a profile is removed or gets another account or journal.
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { type Advice, flags } from "../../next-step.ts";
@@ -11,7 +11,7 @@ export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   );
 }
 
-/** The profile's id excludes the entries of a new profile with the same name. */
+/** Finds entries by the profile's id, because an earlier profile may have had the same name. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }

@@ -216,7 +216,7 @@ interface ClientSources {
   readonly untrusted: ReadonlySet<string>;
 }
 
-/** Failures that end the report. Any other failure of a client becomes a row. */
+/** Failures that end the report. Any other failure to read a client becomes a row. */
 const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
 /** integ does not request revoked clients, of which there may be thousands: their rows come from the journal. */

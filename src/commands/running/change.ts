@@ -36,8 +36,8 @@ import type { EntryFilter } from "../../journal/lookup.ts";
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
-  // Delivering the secret to this profile destroys the profile's stored credential, which the recovery still needs: it
-  // is read first.
+  // Delivering the secret to this profile replaces its stored credential, which the recovery still needs, so integ
+  // reads the credential first.
   if (entry !== undefined && isForProfile(entry.destination, profile.name))
     await Promise.allSettled([profile.credential(), profile.legacy()]);
   return {
@@ -65,7 +65,7 @@ function digestUnder(credential: Credential, text: string): string {
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
-/** The port of a sandbox changes, so the proof has its logical address. */
+/** A sandbox's port changes, so the proof has the sandbox's logical address. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
@@ -77,7 +77,7 @@ function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | n
   return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
 }
 
-/** The journal records no commands, so the profile's current command runs. */
+/** For a command, the profile's current one runs, because the journal records no commands. */
 function exchangeKey(
   { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
   secret: string,
@@ -197,7 +197,7 @@ function lostWords(entry: Entry): string {
 
 /**
  * May integ revoke the old credential although the new one is not proven? Yes with `--accept-unproven` or a person's
- * agreement to this question. `--yes` is not enough: it does not confirm that the new credential works.
+ * agreement. `--yes` is not enough: it does not confirm that the new credential works.
  */
 export async function mayRevokeUnproven(
   { output, settings }: Context,
@@ -212,7 +212,7 @@ export async function mayRevokeUnproven(
   );
 }
 
-/** Prints the plan without a question, because a creation destroys nothing. */
+/** At a terminal, prints the plan without a question, because a creation destroys nothing. */
 export function reportPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }

@@ -10,7 +10,7 @@ export interface DryStep {
   readonly what: string;
   readonly method?: string;
   readonly url?: string;
-  /** Never contains a credential. */
+  /** Without the profile's credential. */
   readonly headers?: Readonly<Record<string, string | null>>;
   readonly body?: string;
 }

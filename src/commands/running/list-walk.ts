@@ -82,7 +82,7 @@ async function outFileOf(
   return { file, format };
 }
 
-/** With `--all` or `--max`, the next page is fetched while the current one is printed. */
+/** With `--all` or `--max`, the next page is usually fetched while the current one is printed. */
 async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Page>> {
   const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
@@ -183,7 +183,7 @@ function progressWords(
   return `Reading ${view.plural}: ${rows}${rate}`;
 }
 
-/** Refuses a page with too many rows: a list that continues with its page token would skip the surplus rows. */
+/** Refuses a page with too many rows: a list that continues with the page's token would skip the surplus rows. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   if (plan.max === undefined || page.rows.length <= plan.max - writer.rowsWritten) return;
   throw new Failure("unreachable", `The service gave ${page.rows.length} ${view.plural}, more than were requested.`, {
@@ -198,7 +198,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** The printed rows are correct, so the failure names a command that continues after them. */
+/** The printed rows are correct, so the failure names a command that continues after them, if the list can continue. */
 function withResumeStep(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
@@ -267,7 +267,7 @@ const formatOfSuffix: Readonly<Record<string, Format>> = {
 };
 
 /**
- * Precedence: typed format, suffix, environment.
+ * Precedence: typed format, suffix, environment or default.
  * @throws Failure `usage` for a table, whose columns depend on its first rows: it cannot be resumed
  */
 function formatOfFile(

@@ -1,4 +1,4 @@
-// Describes what happens to a rotation's old credential.
+// Shared by the commands that rotate: words about the old credential, and the printing of receipts.
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";

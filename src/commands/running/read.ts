@@ -94,7 +94,7 @@ export async function printRows(
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** Without any documented field, up to ten of the rows' own fields become columns, in order of appearance. */
+/** If no row has a documented field, up to ten of the rows' own fields become columns, in order of appearance. */
 export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
   const sample = rows.slice(0, sampleSize);
   const present = documented.filter(({ path }) => sample.some((row) => Object.hasOwn(row, path)));
@@ -122,7 +122,7 @@ export async function printFindings(
   await context.output.list({ columns, empty, singular: "finding", plural: "findings" }).whole(findings);
 }
 
-/** @returns the time by the service's clock, to compare with times in its rows */
+/** @returns the time by the service's clock if known, in milliseconds since 1970, to compare with times in its rows */
 export function serviceNow({ clock }: Pick<Context, "clock">, service: Pick<Service, "clockOffset">): number {
   return clock.now() + (service.clockOffset() ?? 0);
 }

@@ -60,7 +60,7 @@ async function tour(guide: Guide): Promise<void> {
   const exchange = ["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"];
   await guide.run([...exchange, "--fields", "token_type,expires_in,scope"], 0, "second.secret");
   await guide.step("Rotate an access key: the old secret stops working, the new goes to a file.");
-  // Rotating its own key would lock the tour out.
+  // Rotating the tour's own key would lock the tour out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
   await guide.step("Which keys are a risk? Exit code 10 means that the audit found risks.", [
     "(without --fields, the audit also shows each finding and what to do)",
