@@ -1,4 +1,4 @@
-// Rules for the imports and the patterns of src/. `npm run docs` writes the import table of src/README.md from this file.
+// Rules for the imports and the code of src/. `npm run docs` writes the import table of src/README.md from this file.
 import { existsSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join, relative, resolve } from "node:path";
@@ -15,7 +15,7 @@ interface FolderRules {
   /** Single files of other folders that the folder may import at run time. */
   readonly rules?: readonly string[];
   readonly packages: readonly string[];
-  /** The keys are entries of `folders` or `packages`: only these files and subfolders may import them. */
+  /** For an entry of `folders` or `packages`, the only files and subfolders that may import it. */
   readonly only?: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -174,7 +174,7 @@ function filesIn(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith(".key")) : [];
 }
 
-/** Files below a folder that contain a client secret or a token, or that were reserved for a secret and not removed. */
+/** Files below a folder that contain a client secret or one of `tokens`, or that were reserved for a secret and not removed. */
 export function filesWithSecrets(folder: string, tokens: readonly string[] = []): string[] {
   const found: string[] = [];
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {

@@ -146,7 +146,6 @@ export const createToProfile = createTo(profile);
 /** Exit 1 means that the shell was killed while it looked for the command's program, before any request. */
 export const createToCommand: ClientWork = { ...createTo(command), childKilled: [1, 12] };
 
-/** The journal is long enough to have an index, which the command updates. */
 export const createInLongJournal: ClientWork = {
   ...create,
   name: "oauth-clients create in a long journal",
@@ -237,7 +236,7 @@ async function cutNextAnswer({ service }: Account): Promise<void> {
   await service.fault(`POST /v1/oauth_clients cut=${responseLength - 1} times=1`);
 }
 
-/** integ keeps the secret of a truncated response, and repeats the request under its key to get the client's id. */
+/** integ keeps the secret of a truncated response, and repeats the request to get the client's id. */
 export const createCut: ClientWork = {
   name: "oauth-clients create, its answer cut",
   code: 12,

@@ -50,8 +50,8 @@ const cutRows = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || 
 const named = cutRows.map((row) => [`${row.store}, ${row.isLast ? "the last " : ""}${row.start.trim()}`, row] as const);
 
 /**
- * Cuts after each byte of the response, and at some bytes of a write's request, by close and reset in turn. A sampled run
- * cuts one response, and for a write one request.
+ * Cuts before each byte of the response, and before some bytes of a write's request, by close and reset in turn. A sampled
+ * run cuts one response, and for a write one request.
  */
 function cutsIn({ isWrite }: Row, whole: CuttingProxy["passed"]): readonly Cut[] {
   const cut = (of: Cut["of"], after: number): Cut => ({ of, after, how: after % 2 ? "close" : "reset" });

@@ -85,7 +85,7 @@ export interface Scene {
   readonly childKilled?: readonly number[];
   /** True if only the program's own calls are points, not those of its children. */
   readonly ownCallsOnly?: boolean;
-  /** Makes the service's lists old enough for recovery. It runs once, after all runs and before the first recovery. */
+  /** Makes the service's lists old enough for recovery. It runs at most once, after all runs and before the first recovery. */
   readonly settle?: (() => Promise<void>) | undefined;
   stage(options?: StageOptions): Promise<Stage>;
 }
@@ -224,7 +224,7 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
   }
 }
 
-/** How often a run may miss its point, because the number of some calls depends on how the network splits data. */
+/** How many runs a point gets: a run can miss it, because the number of some calls depends on how the network splits data. */
 const tries = 12;
 
 /**

@@ -136,7 +136,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     async (kind, native) => {
       const left = (): Task => {
         const task = newTask(native);
-        const inject = ["-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=3"]; // Both locks are held, not yet durable.
+        const inject = ["-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=3"]; // The journal and the entry are locked.
         const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
         expect(run.lines).toEqual([]);
         expect(existsSync(`${task.path}.lock`)).toBe(true);

@@ -33,7 +33,7 @@ function delivered(at: Home): string | undefined {
 }
 
 /**
- * If the journal shows a created key, exactly one key must be live, with its secret delivered; otherwise none.
+ * If a creation in the journal is done, exactly one new key must be live, with its secret delivered; otherwise none.
  * @returns violations
  */
 async function wrongKeys(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {

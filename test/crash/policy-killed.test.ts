@@ -1,6 +1,5 @@
-// Kills `integ apply` of five items before each of its system calls. The run is recorded once. Each different state of the disk
-// and the service is then restored and recovered. INTEG_TEST_RESULTS=<file> keeps a line for each state, so that an interrupted
-// run continues.
+// Records `integ apply` of five items. Then restores and recovers each state of the disk and the service that a kill can leave.
+// INTEG_TEST_RESULTS=<file> keeps a line for each recovery, so that the next run can skip the successful ones.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -66,7 +65,7 @@ const scenes: readonly Scene[] = [
 /** Milliseconds after a request until a list proves that no key was created, with a second to spare. */
 const settleMs = 16_000;
 const shortOverlap = "1s";
-/** Milliseconds after which an overlap has ended by the service's clock, which responses show in whole seconds. */
+/** Milliseconds after which `shortOverlap` has ended by the service's clock, which responses show in whole seconds. */
 const overlapMs = 2500;
 
 let service: RewindableService;

@@ -50,7 +50,6 @@ function journalText(at: Home): string {
 
 function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace: (file: string) => boolean): void {
   if (ended === undefined) return;
-  // The key of a digest may be left: it is useless without the digest, and recovery removes it.
   const strayed = filesWithSecrets(at.folder).filter((file) => !isPlace(file) && !file.endsWith(".key"));
   if (strayed.length > 0) findings.strayedSecrets.push(`${where}: at once, in ${strayed.join(", ")}`);
 }

@@ -10,7 +10,7 @@ export type Step =
   | { readonly kind: "sent"; readonly nth: number }
   | { readonly kind: "answered"; readonly nth: number; readonly requestId: string | undefined };
 
-/** The traced calls. A call in the folder that `Reader` does not model is an error. */
+/** The traced calls. A call with a path in the folder that `Reader` does not model is an error. */
 const calls =
   "open openat openat2 creat write pwrite64 writev pwritev pwritev2 fsync fdatasync rename renameat renameat2 link linkat " +
   "unlink unlinkat ftruncate truncate mkdir mkdirat rmdir close read recvfrom recvmsg sendto sendmsg symlink symlinkat " +

@@ -1,5 +1,5 @@
 // Records a command, and recovers states that a power cut can leave. INTEG_TEST_STATES=<n> plays n states of each command.
-// INTEG_TEST_SCENES=<pattern> selects scenes and plays more states of them.
+// INTEG_TEST_SCENES=<pattern> selects scenes, and plays their states without any unsynced change and 300 others.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { stayInThisProcess } from "../support/program.ts";

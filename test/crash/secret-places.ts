@@ -13,7 +13,7 @@ export interface Place {
   /** The options that recovery needs again, because the journal does not record a command. */
   readonly again?: readonly string[];
   arrange?(at: Home, account: Account): Promise<void>;
-  /** @param printed standard output of all commands so far. @returns the secret, or "" for other content */
+  /** @param printed standard output of all commands so far. @returns the secret, "" for other content, undefined for none */
   delivered(at: Home, printed: string): string | undefined;
   holds(at: Home, file: string): boolean;
   wrong?(): string[];

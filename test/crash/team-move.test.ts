@@ -1,4 +1,4 @@
-// Kills `journal move` before a message to PostgreSQL, or cuts its connection there, and repeats the move.
+// Kills `journal move` before a message to or from PostgreSQL, or cuts its connection there, and repeats the move.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

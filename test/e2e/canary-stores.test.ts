@@ -72,7 +72,7 @@ function homeFor({ env }: Row): Home {
   return world.home({ ...world.env, ...env() });
 }
 
-/** Tracing kubectl is slow, and stores.test.ts also searches for its token. */
+/** Tracing kubectl is slow, and stores.test.ts also searches for the cluster's token. */
 const testedRows = Object.entries(rows).filter(([name]) => isFull || name !== "Kubernetes");
 
 describe.each(testedRows)("%s", (_name, row) => {

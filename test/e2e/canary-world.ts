@@ -23,7 +23,7 @@ import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** Files of a home that may contain secrets: stored credentials, kept secrets, destinations. Each must have mode 0600. */
+/** Files of a home that may contain secrets, and that no other user may access: credentials, kept secrets, destinations. */
 const places = /^(config\/credentials\/[^/]+\.json|state\/undelivered\/[^/]+|out\/[^/]+)$/;
 
 export interface Allowed extends RunOptions {
@@ -217,7 +217,7 @@ done`;
   }
 }
 
-/** Fails each test during which a secret was seen outside its destination. @param part this test file's part of the figure */
+/** Fails each test during which a secret left its places, or its file was open to other users. @param part part of the figure */
 export function canariesOfTests(part?: string): { readonly world: CanaryWorld } {
   let world: CanaryWorld;
   let seen = 0;

@@ -89,8 +89,8 @@ describe("concurrent creations", () => {
     );
     const ends = children.map((child) => ended(child));
     const [stopped, killed] = [children[3]!, children[8]!];
-    // The processes are stopped while their requests are at the service. A process that is paused with a short lock would
-    // block all others.
+    // Both processes get their signals while their requests are at the service. A process that is paused while it holds a
+    // lock would block all others.
     const isSent = async (file: string): Promise<boolean> => {
       const entry = journalOf(at).find(({ destination }) => destination?.path === at.path(file));
       return entry !== undefined && countsByKey(await account.creations()).has(entry.idempotency_key!);

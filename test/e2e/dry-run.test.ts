@@ -210,7 +210,7 @@ describe("--dry-run", () => {
   });
 });
 
-/** A placeholder in parentheses matches any text. */
+/** A placeholder in parentheses matches any text without a quotation mark. */
 function patternOf(text: string): RegExp {
   const parts = text.split(/\((?:a |\d)[^)]*\)/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join('[^"]+')}$`, "s");

@@ -60,7 +60,7 @@ describe("the complete output", () => {
       const piped = await at.spawned(words, { env: { ...server.env, FILLING: filling() }, under: slow });
       expect([line, piped.code, piped.stdout.replace(/^\0+/, "") === stdout]).toEqual([line, 0, true]);
     }
-    // Node gives a child a socket for its output, a shell a pipe.
+    // Node gives a child a socket for its output; a shell gives it a pipe.
     const child = at.start(words, { env: server.env });
     let received = "";
     child.stdout!.setEncoding("utf8").on("data", (chunk) => (received += String(chunk)));

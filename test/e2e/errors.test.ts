@@ -261,7 +261,7 @@ function moreCases(): readonly Case[] {
   ];
 }
 
-/** Errors that another binary changes, because it has no kernel lock and creates a lock file first. */
+/** Errors that differ with another binary, which creates a lock file first because it has no kernel lock. */
 const lockErrors: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
 function goldenPart(what: string): string {

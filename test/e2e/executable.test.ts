@@ -1,4 +1,4 @@
-// The test builds the executable if its Node has been downloaded.
+// Tests the executable, if its Node has been downloaded or the run is full.
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -303,7 +303,7 @@ describe("a defective journal: nothing is sent or overwritten", () => {
     expect((await create(one, "--secret-file", one.path("s"))).code).toBe(0);
     const path = one.path("export.ndjson");
     expect((await one.integ(["journal", "export", "--out", path])).code).toBe(0);
-    // This machine has signed no record, and has no key.
+    // The importing machine has signed no record, and has no key.
     expect((await other.integ(["journal", "import", path])).code).toBe(0);
     const [{ id } = { id: "" }] = await entries(one);
     const untrusted = `The entry ${id} is untrusted`;

@@ -1,4 +1,4 @@
-// Runs the snippets of docs/ci.md, except those for hosted runners (`hosted`).
+// Runs the snippets of docs/ci.md, except those that other tests run (`hosted`).
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -55,7 +55,6 @@ function snippet(language: string, excerpt: string): string {
     .replaceAll("/var/lib/integ/", `${at.path("var")}/`);
 }
 
-/** @param shell `bash -e` for a step of a workflow, as on GitHub's runners */
 async function run(shell: readonly string[], text: string, env: Record<string, string> = {}): Promise<Ended> {
   const [program = "", ...words] = shell;
   const child = spawn(program, [...words, text], {

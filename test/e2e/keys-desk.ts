@@ -1,4 +1,4 @@
-// Reads access keys from the service without the program, and adds profiles that authenticate with such a key.
+// Makes and reads access keys at the service without the program, and adds profiles that authenticate with such a key.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { Home } from "../support/program.ts";

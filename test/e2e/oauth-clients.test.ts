@@ -8,7 +8,7 @@ import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts"
 
 const service = await serviceOfFile();
 const account = new Account(service);
-// Also frees all slots, so that the clients of other tests do not count towards the limit.
+// Frees all slots, so that the clients of other tests do not count towards the limit.
 afterEach(() => account.clear());
 
 const liveClients = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);

@@ -271,7 +271,7 @@ it("of two simultaneous runs with one destination, only one delivers its secret"
     ["a", "b"].map((name) => home.spawned(["apply", "--yes", "--json", "-f", `${name}.yaml`])),
   );
   const codes = ended.map(({ code }) => code).sort((one, other) => one! - other!);
-  // Exit 5: both runs planned before either was admitted. Exit 10: one run planned later.
+  // Exit 5: both runs planned before either had an entry. Exit 10: one run planned later.
   expect(codes[0]).toBe(0);
   expect([5, 10]).toContain(codes[1]);
   expect([await opens(), (await account.live()).length]).toEqual([true, 1]);

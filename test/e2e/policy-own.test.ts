@@ -22,7 +22,7 @@ it.each(places)("the profile's own OAuth client at %s is rotated only with --inc
   const home = homeOfTest();
   const integ = (words: readonly string[], input = ""): Promise<Ended> => integHere(home, words, { input });
   const rows = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
-  // Later policies give the client fewer of its own scopes, because a client can grant only its own scopes.
+  // Each later policy gives the client fewer scopes, because a client can grant only scopes that it has.
   const scopes = ["service_account:manage", "organization:read", "entity:read"];
   const policy = (own: readonly string[]): void =>
     writeFileSync(

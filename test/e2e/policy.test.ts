@@ -280,7 +280,7 @@ describe("keys audit --fix", () => {
     const add = ["profiles", "add", "prod", ...address, ...endpoints, "--api-key-stdin", "--use"];
     const added = await integHere(own, add, { input: us.access_key_secret });
     expect(added.code, added.stderr).toBe(0);
-    // A key that is used between the question and its revocation must stay.
+    // A key that is used between the consent and the revocation must stay.
     await service.calm();
     await service.fault("DELETE /api/v1/access-keys/* status=429 retry-after=2 times=1");
     const firstRun = integHere(own, [...words, "--yes"]);

@@ -21,7 +21,7 @@ interface Described extends Command {
   readonly global_flags: readonly Flag[];
 }
 
-/** Values by variable, flag or placeholder. Without one, a flag gets its last choice or `1`, and a variable gets `1`. */
+/** Values by variable, flag or placeholder. By default, a flag's value is its last choice or `1`, and a variable's is `1`. */
 const values: Readonly<Record<string, string>> = {
   INTEG_PROFILE: "other",
   INTEG_SERVICE_VERSION: "2020-01-01",

@@ -65,7 +65,7 @@ describe("a deleted working folder", () => {
     async (line) => {
       const at = home(service.env);
       mkdirSync(at.path("gone"));
-      // Only a shell in the removed folder can start a program there.
+      // Only a process that is already in the removed folder can start a program there.
       const shell = ["/bin/sh", "-c", `cd '${at.path("gone")}' && rmdir '${at.path("gone")}' && exec "$@"`, "sh"];
       const { code, stderr } = await at.spawned(line.split(" "), { under: shell });
       expect(stderr).toContain("The working folder does not exist any more.");

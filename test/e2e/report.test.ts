@@ -300,7 +300,7 @@ const chromium = "chromium";
 
 interface Shown {
   readonly width: number;
-  /** Excess width of the page and of its table, in pixels. */
+  /** Pixels by which the page, and its table (`tableTooWide`), are too wide. */
   readonly tooWide: number;
   readonly tableTooWide: number;
   readonly textHeight: number;
@@ -308,8 +308,8 @@ interface Shown {
   readonly misplaced: number;
   readonly hasName: boolean;
   readonly title: string;
-  /** Ids of the visible rows, and of all rows after two clicks on their column, which sort them in descending order. */
   readonly visible: readonly string[];
+  /** Ids of all rows, in their order after two clicks on the column of the ids. */
   readonly sorted: readonly string[];
 }
 

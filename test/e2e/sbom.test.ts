@@ -14,7 +14,7 @@ interface Sbom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** Schemas of the parts of CycloneDX 1.6 that the SBOM uses. They allow no other key. */
+/** Schemas of the parts of CycloneDX 1.6 that the SBOM uses. */
 const licenses = {
   type: "array",
   minItems: 1,

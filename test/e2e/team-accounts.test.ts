@@ -1,4 +1,4 @@
-// In a team's journal a profile is an account, whatever name each machine gives it: `--profile` selects the account's entries.
+// In a team's journal, `--profile` selects the entries of the profile's account, whatever name each machine gives the profile.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { PostgresServer } from "../support/postgres.ts";

@@ -418,7 +418,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["journal", "claim", id, "--secret-file", "claimed"])).code).toBe(0);
     const repeated = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
     expect([repeated.code, repeated.stdout]).toEqual([0, expect.stringContaining('"unchanged":2')]);
-    // A journal can be moved only into a journal whose entries it has: otherwise two journals would be in use.
+    // Only a journal with all entries of a moved journal can be moved into it: otherwise two journals would be in use.
     const other = { INTEG_JOURNAL: server.address((await Team.of(server, service)).schema) };
     const into = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: other });
     expect([into.code, into.stderr]).toEqual([2, expect.stringContaining("does not have them all")]);

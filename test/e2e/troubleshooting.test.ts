@@ -1,4 +1,4 @@
-// Each message that docs/troubleshooting.md quotes is in the golden file of errors or in src/.
+// Each message that docs/troubleshooting.md quotes is in the golden screens or in src/.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

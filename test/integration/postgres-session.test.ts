@@ -135,7 +135,7 @@ describe.skipIf(isSkipped)("a server", () => {
       };
       expect(await cut([{ id: "1" }])).toEqual({ rows: [{ id: "1" }], settleCalls: 1 });
       expect(await cut(undefined)).toEqual({ rows: [{ slept: "" }], settleCalls: 1 });
-      // The first attempt completes after the check, so the second attempt changes no row.
+      // As if the first attempt completed after the check: the second attempt changes no row.
       const late = [undefined, [{ id: "1" }]];
       await firstCall(open);
       const nothing = `WITH done AS MATERIALIZED (${slow}) SELECT slept FROM done WHERE slept <> ''`;

@@ -369,7 +369,7 @@ export const defects = [
       ],
     ],
   },
-  // Acts by other actors (other-actors.ts) reveal these defects.
+  // Histories of nights.ts reveal these defects.
   {
     name: "actors: a destination is overwritten without a look at its content",
     changes: [

@@ -5,7 +5,7 @@ export interface HistoriesResult {
     readonly processes: number;
     readonly turns: number;
     readonly kills: number;
-    /** Items that `apply` left or failed in the last night, without and with hostile actors. */
+    /** How often `apply` failed or left an item in the last night, without and with hostile actors. */
     readonly refusals: number;
     readonly refusalsOfHostile: number;
   };
@@ -23,7 +23,7 @@ export function liveHistories(
     readonly first: number;
     readonly count: number;
     readonly shown?: number;
-    /** The actors besides the commands of one machine; by default they differ between histories. */
+    /** `alone` plays one-seed.ts, the other kinds nights.ts. By default, the seed determines the kind. */
     readonly kind?: "alone" | "benign" | "hostile" | "any";
   },
 ): Promise<HistoriesResult>;

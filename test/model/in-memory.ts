@@ -1,4 +1,4 @@
-// A machine in memory, as one process sees it. Each call goes through `Watch`, which schedules, observes and fails calls.
+// A machine in memory, as one process sees it. Its `Watch` can schedule, observe and fail calls.
 import { Failure } from "../../src/errors.ts";
 import {
   assertNoSecretLost,
@@ -48,9 +48,9 @@ export interface Machine {
   readonly entries: Entry[];
   readonly leases: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
-  /** Reserves by their own paths, which differ from the paths of their files. `by` is the process that made the reserve. */
+  /** Reserves by their own paths, not those of their destinations. `by` is the process that last wrote the reserve. */
   readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: object }>;
-  /** `keptName` is the key of both maps. `keptReserves` has the process that reserved space for the secret. */
+  /** The keys of both maps come from `keptName`. `keptReserves` has the process that reserved space for the secret. */
   readonly kept: Map<string, OneTimeSecret>;
   readonly keptReserves: Map<string, object>;
   /** Ids of entries that someone without the journal's key changed. */
@@ -89,7 +89,7 @@ export interface Outside {
 
 export interface Watch {
   readonly by: object;
-  /** Runs a call, or lets it fail. @param entry the entry of the record or reserve */
+  /** Runs a call, or lets it fail. @param entry the entry of a record, of a kept secret or of a released reserve */
   call<T>(what: string, effect: () => T, entry?: string): Promise<T>;
   /** Waits for a turn of the process in which `mayGoOn` is true. */
   waitFor(what: string, mayGoOn?: () => boolean): Promise<void>;
@@ -529,7 +529,7 @@ export function isDelivered(
   );
 }
 
-/** A reserve with the complete secret also counts: only its file's name is missing. */
+/** A reserve with the complete secret also counts: only its rename to the destination is missing. */
 export function isKept(secret: string, machines: readonly Machine[]): boolean {
   return machines.some(({ reserves, kept }) =>
     [...reserves.values(), ...kept.values()].some((one) => one.secret === secret),

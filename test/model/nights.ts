@@ -85,7 +85,7 @@ class Nights {
     if (chance.is(0.5)) this.#policies.push(this.#policy("pol_second", [chance.pick(world.machines)]));
   }
 
-  /** Policies deliver only to a profile without a credential, or with one that the same item delivered. */
+  /** @param isEmpty true for an item's destination: the item replaces no credential that it did not deliver */
   #addProfiles(machine: Machine, names: readonly string[], isEmpty = false): void {
     const about = {
       region: "us",
@@ -333,7 +333,7 @@ class Nights {
 
   #type(machine: Machine): void {
     const chance = this.#chance;
-    // Names often repeat. In a hostile history a typed name can be a policy item's destination, which makes `apply` fail.
+    // Names often repeat. In a hostile history the name can be that of a policy item's destination, so that `apply` may fail.
     const to = chance.pick(this.#isHostile ? typedKinds : typedKinds.slice(0, -1));
     const taken = this.#isHostile ? "pol_first-reporting" : "typed";
     const name = chance.pick(["typed", taken, `typed-${this.#processes}`]);
@@ -428,7 +428,7 @@ class Nights {
     }
   }
 
-  /** True if another machine's command may have the secret: only that machine or a person can then finish. */
+  /** True if integ must assume that another machine's command has the secret: only that machine or a person can finish. */
   #needsOthers({ destinations: [to] }: PolicyItem): boolean {
     const isMoved = this.#world.machines.some(
       (machine) => machine.host !== machine.name || this.#folders.get(machine) !== "/state",

@@ -1,5 +1,5 @@
-// Plays every nth seed in a process of its own until a history breaks a promise. The kind `alone` has only the commands of one
-// machine, `benign` and `hostile` also have the actors of other-actors.ts.
+// Plays every nth seed until a history breaks a promise. The kind `alone` plays one-seed.ts, and `benign` and `hostile` play
+// nights.ts with the actors of other-actors.ts.
 import { liveThroughNights } from "./nights.ts";
 import { liveThrough } from "./one-seed.ts";
 

@@ -108,7 +108,7 @@ class History {
     const wishes = this.#wishes();
     const unfinished: Wish[] = [];
     world.weather = this.#weather;
-    // The service sends false receipts until the final recoveries.
+    // With `#lie`, the service sends false receipts until the final recoveries.
     world.lie = this.#lie;
     world.isLiar = this.#lie !== undefined;
     for (let round = 0; round < 2; round += 1) {
@@ -225,7 +225,7 @@ class History {
       return rotateOAuthClient(bench, { old: before, ...request }, rotation);
     }
     if (wish.verb === "create")
-      // Lost leases are those of a team's journal, which marks the names of keys.
+      // Only a team's journal can lose a lease, and a team's keys have marked names by default.
       return createAccessKey(
         bench,
         { request: { name: wish.name ?? "ci" }, marked: this.#weather.lostLeases > 0 },
@@ -329,7 +329,7 @@ class History {
         broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
     }
     this.#auditReplacements(entries.map(({ entry }) => entry));
-    // A repeated command resumes the unfinished creation, so the service sees one idempotency key.
+    // A repeated command must resume the unfinished creation.
     if (!this.#isSimultaneous && !this.#recoversDuringWork)
       // With another service version the command sends another request (§4.2 rule 2).
       for (const wish of unfinished)
@@ -390,7 +390,7 @@ class History {
   }
 
   #auditSettled({ id, operation, state, last_error, detail }: Entry): void {
-    // An overlap that starts with a person's consent in the last recovery is still running.
+    // An overlap that started with a person's consent in the last recovery may still be running.
     const isAccepted = state === "waiting" && detail.proven === "by the person";
     const needsPerson =
       isAccepted || state === "pending" || state === "secret_lost" || operation.startsWith("access_key");

@@ -1,5 +1,5 @@
-// What actors other than integ do between two commands. After a benign turn all work must finish without a person. After a
-// hostile turn integ may refuse to continue.
+// What actors other than integ do between two nights. If all turns are benign, all work must finish without a person. After
+// a hostile turn, integ may refuse to continue.
 import type { Entry } from "../../src/journal/entry.ts";
 import { isSettled } from "../../src/journal/entry.ts";
 import { actingProfile } from "./reliance.ts";

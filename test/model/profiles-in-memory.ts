@@ -31,7 +31,7 @@ export function profilesOf(
   return { store, credentials: kept } as unknown as ProfileStores;
 }
 
-/** @returns the stored secret, or the command or path that provides the secret */
+/** @returns the stored secret, or the command or path that provides it; undefined without a credential */
 export function secretIn({ credential }: Profile, credentials: ReadonlyMap<string, string>): string | undefined {
   if (credential === null) return undefined;
   const source = secretSourceOf(credential);

@@ -46,25 +46,25 @@ export class Promises {
   readonly #partlyDelivered = new Set<string>();
   /** Maps a process to the work (`workOf`) for which the process sent a change. */
   readonly #changing = new Map<Process, Set<string>>();
-  /** Maps a process to the work for which the disk failed after a change. */
+  /** Maps a process whose disk failed to the work for which the process had already sent a change. */
   readonly #failed = new Map<Process, Set<string>>();
   /** How many changes each process sent after an interruption. */
   readonly #afterInterruption = new Map<Process, number>();
   /** Maps a machine and a request to the idempotency key of a creation whose last response was 429. */
   readonly #tooEarly = new Map<string, string>();
-  /** The last rotation in place of each access key whose new secret arrived. `at` is a value of `#moments`. */
+  /** Maps an access key to its last rotation in place, if the new secret arrived. `at` is a value of `#moments`. */
   readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
   readonly #startedAt = new Map<Process, number>();
   #moments = 0;
   #isJournalChanged = false;
-  /** Processes whose recovery ends an overlap early. */
+  /** Processes that end overlaps early (`overlap: "end"`). */
   readonly endsOverlap = new Set<Process>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** Called after a journal was restored or lost entries, because the journal no longer has the earlier events. */
+  /** Called after someone restored or lost a state folder, or removed an entry: the journal may lack earlier events. */
   forget(): void {
     this.#isJournalChanged = true;
     for (const known of [this.#sent, this.#sendings, this.#mayHaveArrived, this.#notBefore, this.#tooEarly])
@@ -76,7 +76,7 @@ export class Promises {
     this.#agreed.add(id);
   }
 
-  /** Called before a change is sent. @returns the entry of the change */
+  /** Called before a change is sent. @returns the entry of the change, if the process has one */
   sending(process: Process, around: Surroundings, request: Sending, version: string): Entry | undefined {
     const entry = this.#entryOf(process, around.machine, request);
     const { what } = request;
@@ -132,7 +132,7 @@ export class Promises {
     if (this.#changing.get(process)?.has(work) === true) works.add(work);
   }
 
-  /** Called if a step of an entry could not be recorded: later processes do not know of that step. */
+  /** Called after a failed record or disk call of an entry: later processes may not know of the step. */
   unrecorded(process: Process, id: string): void {
     this.#unrecorded.add(id);
     if (this.#ownNotBefore.get(process)?.entry.id === id) this.#ownNotBefore.delete(process);
@@ -147,7 +147,7 @@ export class Promises {
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
     if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
     if (isPartlyDelivered(after) || after.detail.secret_claimed === true) this.#partlyDelivered.add(after.id);
-    // A restored journal does not have the receipts of credentials that were created after its backup.
+    // A journal that was restored or lost entries may lack the receipts of existing credentials.
     if (before.state === after.state || this.#isJournalChanged) return;
     const made = this.#madeBy(after);
     if (after.state === "done")
@@ -204,7 +204,7 @@ export class Promises {
       this.broken.push(`${id} was revoked, and nothing that works is in its place`);
   }
 
-  /** A creation that a person types again after 429 must have the same key. @returns a callback for the response */
+  /** A creation typed again after 429 must have the same idempotency key. @returns a callback for the response */
   tooEarly(
     machine: Machine,
     { idempotency_key: key, parent, replaces, request_text }: Entry,
@@ -229,14 +229,14 @@ export class Promises {
       if (isSafe && last !== undefined && by.entry < last.entry)
         this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
       else this.stopsWorking(id, { process: by.process, isSafe });
-      // After a rotation without a new secret, there is no secret that a later rotation can invalidate.
+      // If the new secret did not arrive, a later rotation invalidates no secret that anyone has.
       if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
       else this.#rotated.delete(id);
     };
   }
 
   /**
-   * No process may invalidate the new secret of another process's rotation while that process runs. Afterwards, if the
+   * No process may invalidate the new secret of another process's rotation while the other process runs. Afterwards, if the
    * secret is delivered or kept, only a process that started after the secret arrived may invalidate it.
    */
   stopsWorking(id: string, { process, isSafe }: { readonly process: Process; readonly isSafe: boolean }): void {
@@ -271,7 +271,7 @@ export class Promises {
     );
   }
 
-  /** After a disk failure no change may be sent for the same work, and after an interruption at most one change. */
+  /** After a change and a disk failure, no other change may be sent for the work. After an interruption, at most one may. */
   #checkAfterFailure(process: Process, entry: Entry, what: Change): void {
     if (this.#failed.get(process)?.has(workOf(entry)) === true)
       this.broken.push(`${what} was sent for ${entry.id} after the disk had failed`);
@@ -281,7 +281,7 @@ export class Promises {
     if (count > 1) this.broken.push(`${process.name} sent ${count} changes after it was interrupted`);
   }
 
-  /** No request may be sent before the end of a Retry-After that this process received or that the journal records. */
+  /** No change may be sent before the end of a Retry-After that this process received or that the journal records. */
   #checkRetryAfter(process: Process, entry: Entry): void {
     const last = this.#ownNotBefore.get(process);
     const isRevocation = entry.operation.endsWith(".revoke");
@@ -365,7 +365,7 @@ export class Promises {
     } else if (detail.revoking !== true) this.broken.push(`${id} was revoked as lost, and the journal does not say so`);
   }
 
-  /** Before a rotation revokes the old credential, the new one must be delivered and proven, and the overlap over. */
+  /** Before a rotation revokes the old credential, the new one must be delivered and proven, and the overlap must be over. */
   #checkReplaced(process: Process, machine: Machine, rotation: Entry, id: string): void {
     const { id: entry, detail } = rotation;
     const wrong = (what: string): void => void this.broken.push(`${id} was revoked for ${entry} ${what}`);
@@ -393,7 +393,7 @@ export class Promises {
       wrong(`${until - this.#world.now} ms before the end of the overlap`);
   }
 
-  /** The creations of later rotations that replaced these clients or keys. */
+  /** The creations by which later rotations replaced the clients or keys of `creations`. */
   #followersOf(creations: readonly Entry[]): Entry[] {
     const olds = new Set(creations.map(({ resource_id }) => resource_id));
     const rotations = this.#world

@@ -1,4 +1,4 @@
-// Tracks who relies on which secret, when people, policies and machines act side by side. Checks only integ's acts.
+// Checks what integ delivers, overwrites and revokes while people, policies and machines act side by side.
 import type { Entry } from "../../src/journal/entry.ts";
 import { withoutLastNewline } from "../../src/secrets/destination.ts";
 import type { Made } from "../unit/operations/an-account.ts";
@@ -22,7 +22,7 @@ export class Reliance {
   readonly #consents = new Set<string>();
   readonly #forced = new Map<Process, readonly string[]>();
   readonly #secrets = new Map<string, Made>();
-  /** The moment of each process's last look at a destination, and of each place's last replacement with `--force`. */
+  /** The moment of each process's last look at a destination, and of each place's last delivery by a process in `#forced`. */
   readonly #looks = new Map<Process, number>();
   readonly #forcedAt = new Map<string, number>();
   #moments = 0;
@@ -101,7 +101,7 @@ export class Reliance {
     return (this.#forcedAt.get(place) ?? 0) > (this.#looks.get(process) ?? Infinity);
   }
 
-  /** A machine cannot read what a command received, other machines' places, or the places of a lost state folder. */
+  /** A machine can read all stores, and its own files and profiles until its state folder is lost. */
   #canLookAt(machine: Machine, place: string): boolean {
     return place.startsWith("store:") || (machine.id === machine.name && place.startsWith(`${machine.name}:`));
   }
@@ -174,7 +174,7 @@ export class Reliance {
     return this.#secrets.get(secret);
   }
 
-  /** Called before someone removes entries, whose owners cannot be derived afterwards. */
+  /** Called before an attacker removes one of the entries: the owners of its children cannot be derived afterwards. */
   keepOwners(entries: readonly Entry[]): void {
     for (const entry of entries) this.#ownersOfWork.set(entry.id, this.#ownerOf(entry));
   }
@@ -191,7 +191,7 @@ export class Reliance {
     if (policy) return `${policy.id}/${kind}/${policy.item}`;
     const above = this.#world.entries().find((one) => one.id === (parent ?? replaces));
     if (above) return this.#ownerOf(above);
-    // An attacker can add an old client to the entry of a creation.
+    // An attacker can add an old client or key to the entry of a creation.
     const old = operation.endsWith(".rotate") ? (detail.old_client ?? detail.old_key) : undefined;
     return this.#owners.get(old ?? "") ?? `typed ${id}`;
   }

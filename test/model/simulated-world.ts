@@ -38,7 +38,7 @@ export interface Wanted {
   readonly path: string;
 }
 
-/** Probabilities for each request (`faults`), turn (`kills`, `interruptions`), record (`lostLeases`) and disk call. */
+/** Probabilities for each request (`faults`), turn (`kills`, `interruptions`), record (`lostLeases`) and call (`disk`). */
 export interface FaultRates {
   readonly faults: number;
   readonly kills: number;
@@ -86,7 +86,7 @@ export class World {
   readonly promises = new Promises(this);
   readonly broken = this.promises.broken;
   readonly outside: Outside = { stores: new Map(), profiles: new Map(), printed: new Set() };
-  /** A second random sequence, for failing disks and stores and for interruptions. */
+  /** A second random sequence, whose draws do not shift those of `chance`. */
   readonly #dice: Chance;
   /** Ids of credentials that integ did not create, which a rotation may revoke although their secret is in use. */
   readonly mayBeRevoked = new Set<string>();
@@ -482,7 +482,7 @@ export class World {
     return named[0] ?? one(record ?? { kind: "stdout" });
   }
 
-  /** The options of one `journal recover`, in which no destination takes two secrets. */
+  /** The options of one recovery or rotation. No destination takes two secrets. */
   recovering(process: Process, around: Surroundings, bench: Workbench) {
     const taken = new TakenPlaces();
     const here = this.#on(process, around);

@@ -1,4 +1,4 @@
-// Lets the processes of a simulated world take turns: at each await the seed chooses the process that runs next.
+// Lets the processes of a simulated world take turns. The seed chooses the process of each turn.
 
 export class Chance {
   #state: number;
@@ -77,10 +77,7 @@ export class Turns {
       });
   }
 
-  /**
-   * Runs all processes until each has ended or no process can continue. @param killRate the probability of a kill at each
-   * turn
-   */
+  /** Runs the processes until none can continue. @param killRate the probability of a kill at each turn after the start */
   async live(killRate: number, onKill: (process: Process) => void, onTurn: (process: Process) => void): Promise<void> {
     for (;;) {
       const ready = this.processes.filter(

@@ -1,5 +1,5 @@
-// Each probe of the keychain is a process. After a probe has found no keychain, later commands of the test file reuse its
-// result, except with a message bus or a replaced `ChildProcess.spawn`.
+// Each probe of the keychain is a process. Outside a full run, the commands of a test file reuse the result of a probe that
+// found no keychain, except with a message bus or a replaced `ChildProcess.spawn`.
 import childProcess, { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";

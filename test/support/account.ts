@@ -1,4 +1,4 @@
-// Reads the account's state from the service, to compare it with the program's reports.
+// Reads and changes the account at the service without the program.
 import type { Service } from "./service.ts";
 
 export interface ListedClient {

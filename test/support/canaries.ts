@@ -73,7 +73,7 @@ export class Canaries {
 
   /**
    * Searches the names and contents of all files below a folder, but not the targets of links.
-   * @param mayHold true for a file that may contain a secret, whose content is not searched
+   * @param mayHold true for a file that may contain a secret: its content is not searched
    */
   searchFiles(folder: string, mayHold: (file: string) => boolean): Sighting[] {
     const found: Sighting[] = [];

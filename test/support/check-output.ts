@@ -12,7 +12,7 @@ const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
 export const seen = new Map<string, number>();
 
-/** Addresses of sandboxes without a fault in their responses: their objects must match their schemas. */
+/** Base URLs of sandboxes that never sent a faulty body: the objects that they send must match the schemas. */
 export const correctServices = new Set<string>();
 
 /** The service behind each relay that changes no response, by the relay's address. */

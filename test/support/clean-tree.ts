@@ -14,7 +14,7 @@ function untrackedFiles(): string[] {
   return paths.filter((path) => !expected.test(path));
 }
 
-/** Runs before the first test. @returns a function to run after the last test, which throws if files were added */
+/** Runs before the first test. @returns a function for the end, which throws if files were added; undefined without Git */
 export default function watchTree(): (() => void) | undefined {
   if (!existsSync(join(root, ".git"))) return undefined;
   const before = new Set(untrackedFiles());

@@ -37,7 +37,7 @@ export class Crossing {
   readonly through = async (origin: string): Promise<string> =>
     `http://127.0.0.1:${await this.portTo("service", Number(new URL(origin).port))}`;
 
-  /** Resets the count. @param options.byMessage true to count PostgreSQL's messages, not changes of direction */
+  /** Restarts the count. @param options.byMessage true to count each message of PostgreSQL, not its changes of direction */
   watch({
     plan,
     byMessage = false,

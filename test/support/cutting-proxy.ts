@@ -35,7 +35,7 @@ export interface CuttingProxy {
   readonly origin: string;
   /** Lets the next `skip` matching connections pass, and cuts the `times` after them. */
   cut(cut: Cut | undefined, times?: number, skip?: number): void;
-  /** The number of bytes of the last matching connection that passed completely. */
+  /** The bytes so far of the last matching connection without a cut. */
   readonly passed: { request: number; response: number };
   /** The number of matching connections since `cut` was called. */
   readonly matched: number;

@@ -26,7 +26,7 @@ const names = [
 ] as const;
 
 export interface DiskCall {
-  /** The name of the system call: `open`, `fsync`. */
+  /** The function's name without `Sync`: `open`, `readFile`. */
   readonly call: string;
   /** The file's name, without the random part of a temporary name. */
   readonly file: string;
@@ -49,8 +49,8 @@ type Answer = (call: DiskCall, at: number) => unknown;
 
 /**
  * Runs `work`, and records its disk calls.
- * @param answer called before each disk call, with the call's number. An error that `answer` returns is thrown instead of the
- * call; a function that it returns runs instead.
+ * @param answer called before each disk call. An error that `answer` returns is thrown instead of the call (`close` runs
+ * anyway); a function that it returns runs instead.
  */
 export async function onDisk<T>(work: () => T | Promise<T>, answer: Answer = () => undefined): Promise<DiskWork<T>> {
   const real = { ...fs };

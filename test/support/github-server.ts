@@ -17,7 +17,7 @@ export interface GitHubServer extends StoreServer {
   readonly blindToken: string;
   /** Replaces the public key; the server then refuses values encrypted for the previous key. */
   rotateKey(): void;
-  /** The value of `CLIENT_SECRET` or `<environment>#CLIENT_SECRET`; undefined without such a secret. */
+  /** @param name `<name>`, `<environment>#<name>` or `acme#<name>`. @returns the secret's value, if there is one */
   secret(name: string): string | undefined;
   changes(name: string): number;
   forgetSecrets(): void;

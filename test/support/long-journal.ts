@@ -17,7 +17,7 @@ export function idAt(number: number): string {
 interface LongJournalOptions {
   /** True to finish every entry and write all its records in a row. */
   readonly isSettled?: boolean;
-  /** A text in each entry's last record, for a long file with few records. */
+  /** A text that lengthens records, for a long file with few records. */
   readonly padding?: string;
   readonly intent?: Partial<Intent>;
 }
@@ -43,7 +43,7 @@ function firstRecord(number: number, changes: Partial<Intent> | undefined): Entr
   return newEntry(intent({ fingerprint: `request ${number}`, profile: `p${number % 3}`, ...links, ...changes }), made);
 }
 
-/** @returns a journal's lines: the last step of every tenth entry is a hundred entries later, or missing near the end */
+/** @returns lines; without `isSettled`, every tenth entry's last step comes a hundred entries later, or is missing at the end */
 export function longJournal(entries: number, options: LongJournalOptions = {}): string[] {
   const file = `long-${entries}`;
   const lines = [headerLine({ file: "long", createdAt: new Date(started).toISOString() })];

@@ -30,7 +30,7 @@ function collect(): Collected {
   const chunks: Buffer[] = [];
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      // Copies the chunk, because the program reuses its buffers.
+      // Copies the chunk, because the program may reuse its buffer.
       chunks.push(Buffer.from(chunk));
       done();
     },

@@ -19,7 +19,7 @@ export async function until(what: string, isTrue: () => boolean | Promise<boolea
   }
 }
 
-/** @returns the id of another user that can run the command; undefined if this user cannot become another */
+/** @returns the id of another user as whom the command succeeds, if there is one */
 export function anotherUser([file, ...words]: readonly [string, ...string[]]): number | undefined {
   return spawnSync(file, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
 }

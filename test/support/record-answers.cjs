@@ -1,5 +1,5 @@
-// This module is preloaded (`node --require`) into every process that may run a sandbox, and writes each response next to this
-// file. It requires only modules of Node, because recorded-answers.ts copies it into a separate folder.
+// This module is loaded into every process that may run a sandbox, and writes each response next to this file. It requires
+// only modules of Node, because recorded-answers.ts copies it into a separate folder.
 const { subscribe } = require("node:diagnostics_channel");
 const { openSync, writeSync } = require("node:fs");
 const { join } = require("node:path");

@@ -17,7 +17,7 @@ export interface Said {
 const { INTEG_TEST_STEPS: folder } = process.env;
 const known = new Set<string>();
 
-/** @returns the same text for steps that differ only in ids, folders and ports */
+/** @returns the same text for steps with one exit code that differ only in words with a digit: ids, folders and ports */
 export function kindOf({ code, next }: Pick<Step, "code" | "next">): string {
   return `${code} ${withoutNames(next)}`;
 }

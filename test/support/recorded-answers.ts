@@ -1,4 +1,5 @@
-// Checks every sandbox response of the run (record-answers.cjs) against the published OpenAPI documents.
+// Checks the sandbox's responses of the run (record-answers.cjs) against the published OpenAPI documents, except responses that
+// a fault has broken.
 import { copyFileSync, createReadStream, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +10,7 @@ import { startWorld } from "../contract/world.ts";
 
 const maxPrinted = 10;
 
-/** Runs before the first test. @returns a function to run after the last test, which checks all responses */
+/** Runs before the first test. @returns a function to run after the last test, which checks the responses */
 export default function recordAnswers(): (() => Promise<void>) | undefined {
   // Each project of the run calls this function, and all use the folder of the first call.
   if (process.env.INTEG_TEST_ANSWERS) return undefined;

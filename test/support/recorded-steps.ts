@@ -1,4 +1,4 @@
-// Checks that a POSIX shell and the program's own parser accept every next step that the run printed.
+// Checks that a POSIX shell accepts every next step that the run printed, and that integ's parser accepts those with `integ`.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

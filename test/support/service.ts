@@ -95,7 +95,6 @@ export function creationWords({ us }: Pick<Service, "us">, ...more: readonly str
   return ["oauth-clients", "create", "--service-account", us.service_account_id, "--scope", "entity:read", ...more];
 }
 
-/** @param words more arguments of `sandbox start` */
 export async function startService(words: readonly string[] = []): Promise<Service> {
   const home = new Home();
   if (hasMovableClock) {

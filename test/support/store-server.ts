@@ -1,5 +1,5 @@
 // A secret store's server for tests, which records every request. A planned fault loses a request before or after its effect,
-// replaces its response, or runs a function before its effect.
+// responds without the effect, or runs a function before the effect.
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 

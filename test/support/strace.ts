@@ -1,4 +1,4 @@
-// Kills a process, or fails one of its system calls, at a point of an earlier recording. strace injects a signal before the
+// Kills a process at a point of an earlier recording, or fails some of its system calls. strace injects a signal before the
 // call has its effect, and counts `when=N` in each thread.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -116,7 +116,7 @@ function detachOptions(ownCallsOnly: boolean): string[] {
   return ownCallsOnly ? ["-b", "execve"] : [];
 }
 
-/** Without `--seccomp-bpf`, with which strace would lose the signal. */
+/** The command line lacks `--seccomp-bpf`, with which strace would lose the signal. */
 export function killedAt(
   { call, nth }: Point,
   { ownCallsOnly = false }: { readonly ownCallsOnly?: boolean | undefined } = {},

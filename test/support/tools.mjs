@@ -1,5 +1,5 @@
-// Checks which tools of tools.json this machine has. `probe` is a line of shell, and `package` a Debian package. A tool without
-// a package (a right of the user, PowerShell) is optional. `node test/support/tools.mjs` prints the missing packages.
+// Checks which tools of tools.json this machine has. `probe` is a line of shell, and `package` names Debian packages. A tool
+// without a package (a right of the user, PowerShell) is optional. `node test/support/tools.mjs` prints the missing packages.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 const table = JSON.parse(readFileSync(join(import.meta.dirname, "tools.json"), "utf8"));
 const missing = new Map();
 
-/** @throws Error if the missing tool has a package and this run requires all packages */
+/** @throws Error for an unknown tool, and for a missing one that has a package if this run requires all packages */
 function isOneMissing(name) {
   const tool = table[name];
   if (!tool) throw new Error(`no tool of tools.json: ${name}`);

@@ -64,7 +64,7 @@ function note(line: object): void {
   appendFileSync(join(folder!, `${process.pid}.typed.ndjson`), `${JSON.stringify(line)}\n`);
 }
 
-/** Records one printed step of each kind, with a copy of the home. */
+/** For each new kind of printed step, copies the home or records why the step is not typed. */
 export function noteSteps(
   home: Home,
   end: Ended,

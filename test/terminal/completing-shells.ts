@@ -1,4 +1,4 @@
-// bash and zsh complete a line that is typed at a pseudo-terminal; fish and PowerShell answer their own completion query.
+// bash and zsh complete a line that is typed at a pseudo-terminal. fish and PowerShell have a command that completes a line.
 // Each shell reads the script that the built program prints.
 import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
 import { execFile } from "node:child_process";

@@ -1,4 +1,4 @@
-// Text that a hostile service might send: everything that a terminal interprets or a reader cannot see.
+// Text that a hostile service might send, which a terminal could interpret, a reader not see, or a filter break.
 
 const esc = "\u001b";
 const bel = "\u0007";

@@ -75,7 +75,7 @@ describe("a creation", () => {
     await createClient(own, "organization:read");
     await createClient(other, "entity:read");
     const dialog = session(create);
-    // The newest account is first, and the test picks the second.
+    // The last used account is first, and the test picks the second.
     await dialog.answer(new RegExp(`● ${other}.*○ ${own}.*○ another…`, "s"), `${down}\r`);
     // The scopes last given to this account are selected initially.
     await dialog.answer(/◼ organization:read \(last used.*◻ entity:read\s.*◻ others…/s, " ");
@@ -178,7 +178,7 @@ describe("a creation", () => {
     const isDrawn = columns === 50;
     if (isDrawn) {
       await dialog.answer(/Enter: confirm.*└/s, "\r");
-      // The test sees no colors: the text next to the name shows the position.
+      // The test sees no colors: the text next to a scope shows the cursor's position.
       await dialog.answer(/entity:read \(last used/, down);
       await dialog.answer(/organization:read \(last used/, " \r");
     } else {

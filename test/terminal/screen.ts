@@ -3,7 +3,7 @@ import xterm, { type Terminal } from "@xterm/headless";
 export interface Screen {
   /** The lines of text, with wrapped lines joined and trailing spaces removed. */
   readonly lines: readonly string[];
-  /** Effects other than text: title, bell, responses, modes, colors, other buffer. */
+  /** Effects other than text: title, bell, the terminal's replies, size, other buffer, modes, colors. */
   readonly effects: readonly string[];
   readonly cursor: { readonly x: number; readonly y: number };
 }
