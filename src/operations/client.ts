@@ -322,7 +322,7 @@ async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount:
   const asked = new Set<string>();
   const replaced = new Set<string | null>();
   const holders: { readonly id: string; readonly status: string }[] = [];
-  for await (const other of bench.journal.each({ all: true, serviceAccount, operation })) {
+  for (const other of await bench.journal.select({ all: true, serviceAccount, operation, trusted: true })) {
     const { resource_id: id, state } = other;
     replaced.add(revokedEntry(other));
     const isCandidate =

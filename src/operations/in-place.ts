@@ -7,6 +7,7 @@ import { Failure, withReason } from "../errors.ts";
 import { type Entry, mayHaveArrived, otherPlaces, rotatedBy } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { laterRotation, activeEarlierRotation, settledRotations } from "../journal/rotations.ts";
+import { assertTrusted } from "./acts/overwrite.ts";
 import { assertNoneInFlight } from "./sending.ts";
 import {
   destroyCopy,
@@ -101,6 +102,7 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
 /** After the later rotation, this rotation's secret no longer works. */
 export async function endSuperseded(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
   const { id } = lease.entry;
+  await assertTrusted(bench, [later]);
   await lease.record({ state: "replaced", replaced_by: later.id, last_error: null });
   await destroyCopy(bench, lease.entry, { rotatedAgain: later });
   await releaseReserved(bench, lease.entry);

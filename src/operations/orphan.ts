@@ -65,8 +65,8 @@ async function searchCriteria(bench: Workbench, entry: Entry, rows: Rows): Promi
 const maxCreations = 100;
 
 async function knownCreator({ journal }: Workbench, { id, base_url, profile_id }: Entry): Promise<string | undefined> {
-  const creations = { all: true, operation: "access_key.create", limit: maxCreations } as const;
-  for await (const other of journal.each(creations)) {
+  const creations = { all: true, operation: "access_key.create", limit: maxCreations, trusted: true } as const;
+  for (const other of await journal.select(creations)) {
     const isOurs = other.id !== id && other.base_url === base_url && other.profile_id === profile_id;
     if (isOurs && typeof other.detail.created_by === "string") return other.detail.created_by;
   }

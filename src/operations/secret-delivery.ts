@@ -510,7 +510,7 @@ export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: stri
   const { keyDifferences } = await import("../api/access-keys.ts");
   const request = JSON.parse(entry.request_text) as AccessKeyRequest;
   // The parent rotation may record a key id that the entry lacks.
-  const [rotation] = entry.parent === null ? [] : await bench.journal.select({ all: true, ids: [entry.parent] });
+  const [rotation] = await bench.journal.select({ all: true, ids: [entry.parent ?? ""], trusted: true });
   const seen = (id || entry.resource_id || rotation?.resource_id) ?? undefined;
   const differs = keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs;
   return learnedOfKey(entry, seen ?? "", { differs });

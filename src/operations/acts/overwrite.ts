@@ -12,6 +12,7 @@ import {
 } from "../../journal/entry.ts";
 import { mayHaveSuperseded } from "../../journal/rotations.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
+import type { EntryFilter } from "../../journal/lookup.ts";
 import { flags, shell } from "../../next-step.ts";
 import {
   describeDestination,
@@ -96,7 +97,8 @@ export async function seenAt(
   { isActive, destination }: Looking,
 ): Promise<Seen> {
   const later = (await entriesOfItem(bench.journal, entry)).filter(({ id }) => id > entry.id);
-  const isOutdated = later.some((one) => mayHaveSuperseded(one, entry.resource_id));
+  const ofKey = await bench.journal.select({ all: true, resource: entry.resource_id ?? "" });
+  const isOutdated = ofKey.some((one) => one.id > entry.id && mayHaveSuperseded(one, entry.resource_id));
   const text = await shownBy(destination, entry, record);
   if (text !== undefined) {
     const isShown = (place: SingleRecord): boolean =>
@@ -308,7 +310,7 @@ async function isReplaceable(
     by.id === entry.replaces ? isOwn(place, by) || isKnown(consentTo(place)) : isKnown(proofOf(place));
   const isDelivered = (one: Entry): boolean =>
     one.id !== entry.id && placesOf(one.destination).some((place) => isThere(place) && isWrite(place, one));
-  return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
+  return item.some(isDelivered) || isRevoked(journal, isDelivered);
 }
 
 interface CommandContent {
@@ -366,8 +368,9 @@ function mayBeOwnWrite(place: SingleRecord, found: Found, { updated_at }: Entry)
 /** GitHub's version of a secret is the time of its last change. */
 const isLongAfter = (version: string, time: string): boolean => Date.parse(version) > Date.parse(time) + clockSkewMs;
 
-/** @returns the entry with all of its account that are linked to it: by policy item, parent, replacement, client or key */
+/** @returns the entry with all trusted ones of its account that are linked to it by item, parent, replacement, client or key */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
+  const read = (filter: EntryFilter): Promise<Entry[]> => journal.select({ ...filter, all: true, trusted: true });
   const found = new Map([[entry.id, entry]]);
   const visited = new Set<string>();
   const isSameAccount = ({ base_url, organization_id }: Entry): boolean =>
@@ -383,11 +386,9 @@ async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly E
     const item = next.includes(entry) ? entry.policy?.item : undefined;
     const related: Entry[] = [];
     const missing = [...ids].filter((id) => !found.has(id) && !visited.has(id));
-    if (missing.length > 0) related.push(...(await journal.select({ all: true, ids: missing })));
-    for (const resource of resources)
-      if (!visited.has(resource)) related.push(...(await journal.select({ all: true, resource })));
-    if (item !== undefined)
-      related.push(...(await journal.select({ all: true, item })).filter((one) => isSameItem(one, entry)));
+    if (missing.length > 0) related.push(...(await read({ ids: missing })));
+    for (const resource of resources) if (!visited.has(resource)) related.push(...(await read({ resource })));
+    if (item !== undefined) related.push(...(await read({ item })).filter((one) => isSameItem(one, entry)));
     for (const id of [...missing, ...resources]) visited.add(id);
     next = related.filter((one) => !found.has(one.id) && isSameAccount(one));
     for (const one of next) found.set(one.id, one);

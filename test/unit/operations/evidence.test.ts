@@ -88,9 +88,23 @@ describe("a command's destination has the secret only if its check prints that s
     ],
     ["its own secret, after a rotation in place", "own", [delivered("2", "later", inPlace)], "missing"],
     ["the secret of a rotation in place", "later", [delivered("2", "later", inPlace)], "there"],
+    [
+      "a later secret that an untrusted entry names",
+      "later",
+      [delivered("2", "later", { ...successor, profile: "forged" })],
+      "missing",
+    ],
+    [
+      "its own secret, after an untrusted rotation in place",
+      "own",
+      [delivered("2", "later", { ...inPlace, profile: "forged" })],
+      "missing",
+    ],
   ])("%s", async (_what, shown, later, seen) => {
     const entry = delivered("1", "own");
-    const journal = { select: async () => [entry, ...later], digests: known.digests };
+    const select = async ({ trusted = false }) =>
+      [entry, ...later].filter(({ profile }) => !trusted || profile !== "forged");
+    const journal = { select, digests: known.digests };
     const bench = { journal, secrets: { ...known, isKept: () => false, reread: async () => undefined } } as never;
     const destination = { shownBy: async () => shown } as never;
     const isActive = async (id: string): Promise<boolean> => id !== "x";

@@ -263,6 +263,19 @@ describe("an untrusted entry that claims to be a step of the work", () => {
   });
 });
 
+it("a kept secret is not outdated by an untrusted rotation", async () => {
+  const operation = operations["a key's rotation in place"]!;
+  const world = worldFor(operation, { failing: ["deliver"] });
+  await perform(world, operation);
+  const [entry] = world.entries;
+  expect(entry!.state).toBe("undelivered");
+  world.entries.push({ ...entry!, id: "1zzzzzzzzz", state: "done" });
+  world.machine.tampered.add("1zzzzzzzzz");
+  const { value } = await world.recover();
+  expect(value![0]!.failure?.details.nextCommand).toBe("integ journal trust 1zzzzzzzzz");
+  expect([world.entries[0]!.state, world.kept.size]).toEqual(["undelivered", 1]);
+});
+
 describe("a secret that is kept on another machine", () => {
   it("is not lost: nothing is revoked, with any consent", async () => {
     const world = new AWorld({ failing: ["deliver"] });

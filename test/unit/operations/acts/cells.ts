@@ -81,7 +81,8 @@ function benchOf({ entry, others = [], untrusted = [], allowed }: World): {
   const all = [entry, ...others].toSorted((a, b) => (a.id < b.id ? 1 : -1));
   const journal = {
     digests: plainDigests,
-    select: async (filter: EntryFilter) => all.filter((one) => fits(one, filter)),
+    select: async ({ trusted = false, ...filter }: EntryFilter & { readonly trusted?: boolean }) =>
+      all.filter((one) => fits(one, filter) && !(trusted && untrusted.includes(one.id))),
     unsettled: async () => all.filter((one) => fits(one, {})),
     untrusted: async (ids: readonly string[]) => new Set(ids.filter((id) => untrusted.includes(id))),
   };
@@ -245,6 +246,14 @@ function contentCells(kind: Kind): Cell[] {
     const forged = make(delivered);
     const untrusted = forged.others.map(({ id }) => id);
     add(`delivered for ${connection}, by an untrusted entry`, refused, decides({ ...forged, untrusted }, at, found));
+    const linked = make(delivered);
+    const links = linked.others.slice(1).map(({ id }) => id);
+    if (links.length > 0)
+      add(
+        `delivered for ${connection}, linked by untrusted entries`,
+        refused,
+        decides({ ...linked, untrusted: links }, at, found),
+      );
     const away = make({ destination: recordOf(kind, { proof, machine: "other" }) });
     add(
       `delivered for ${connection}, on another machine`,

@@ -110,6 +110,7 @@ describe("overwrite needs each of its conditions", () => {
     ["the machine is the same", "return here === undefined || there === undefined || here === there;", "return true;"],
     ["what a revoked client left may be replaced", " || isRevoked(journal, isDelivered)", ""],
     ["the revocation is of that client", "revokedBy(one) === resource_id", "revokedBy(one) !== undefined"],
+    ["linked entries are trusted", "all: true, trusted: true });", "all: true });"],
     ["an entry that permits is trusted", "return entries.some(({ id }) => !unknown.has(id));", "return true;"],
     ["the entry that delivered is trusted", "(await isAnyTrusted(journal, [one])) && ", ""],
   ])("%s", async (name, from, to) => {
