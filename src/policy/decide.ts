@@ -69,13 +69,14 @@ const noWork: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiti
 export function decide(item: PolicyItem, observed: Observed, options: DecisionOptions): Decision {
   const works = observed.works.get(itemKey(item)) ?? noWork;
   const decision = baseDecision(item, observed, { works, options });
-  const untrusted = works.works.find(({ entry }) => observed.untrusted?.has(entry.id));
+  const deliveries = works.candidates.flatMap((id) => observed.delivered.get(id) ?? []);
+  const untrusted = [...works.works, ...deliveries].find(({ entry }) => observed.untrusted?.has(entry.id));
   if (untrusted !== undefined && decision.step.do !== "nothing") return holdAsUntrusted(decision, untrusted);
   return holdForPerson(holdIfOccupied(decision, observed, options), { works, options }, observed.profile);
 }
 
 /** An untrusted entry must not cause a replacement, a revocation or another creation. */
-function holdAsUntrusted(decision: Decision, { entry: { id } }: Work): Decision {
+function holdAsUntrusted(decision: Decision, { entry: { id } }: Pick<Work, "entry">): Decision {
   const reason = `its journal entry ${id} is untrusted: none of the keys of the journal signed it`;
   return { ...decision, reason, state: "untrusted", hold: "untrusted", entry: id };
 }

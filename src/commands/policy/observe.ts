@@ -72,7 +72,8 @@ export async function observe(
     (clients.get(id) ?? keys.get(id))?.status === "active" ? [one] : [],
   );
   const { vanished, elsewhere } = await unusablePlaces(context, live, journal.isShared);
-  const untrusted = await journal.untrusted(entriesOf(policy, works));
+  const deliveryIds = [...delivered.values()].map(({ entry }) => entry.id);
+  const untrusted = await journal.untrusted([...entriesOf(policy, works), ...deliveryIds]);
   const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
   const lost = lostPlaces(entries, { scope, works });
   const unsettled = unsettledIn(entries, scope);

@@ -292,8 +292,13 @@ describe("a secret that is not at the policy's destination", () => {
 
   it.each(cases)("$kind, $age days old: an untrusted entry replaces nothing", (one) => {
     const forged = created("a", "oc_1", "done", { destination: one.at });
-    const { row, decision } = planOf({ ...one, says: [] }, { entries: [forged], untrusted: [forged.id] })();
-    expect([row.state, decision.hold]).toEqual(one.age > 60 ? ["untrusted", "untrusted"] : ["active", undefined]);
+    const about = { destination: one.at, parent: "another", id: "zzzzzzzzzz" };
+    const step = created("a", "oc_1", "done", about);
+    for (const entries of [[forged], [created("a", "oc_1", "done", { destination: one.at }), step]]) {
+      const untrusted = [entries.at(-1)!.id];
+      const { row, decision } = planOf({ ...one, says: [] }, { entries, untrusted })();
+      expect([row.state, decision.hold]).toEqual(one.age > 60 ? ["untrusted", "untrusted"] : ["active", undefined]);
+    }
   });
 
   it.each(cases)("$kind, $age days old: nothing is reported while nothing changed", (one) => {
