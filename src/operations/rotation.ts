@@ -342,8 +342,11 @@ function assertNewId({ creation: { noun }, oldId }: Rotation, newId: string): vo
   });
 }
 
-/** Asks for consent only if no proof is possible, never after the service refused the secret. */
-async function prove(rotation: Rotation, made: Outcome): Promise<void> {
+/**
+ * Asks for consent only if no proof is possible, never after the service refused the secret.
+ * @param isProofEnough false if the service no longer shows the credential, so that an earlier proof may be out of date
+ */
+async function prove(rotation: Rotation, made: Outcome, isProofEnough = true): Promise<void> {
   const { bench, lease, options, creation } = rotation;
   const { entry: child, secret } = made;
   const { noun } = creation;
@@ -367,7 +370,7 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   const known = secret ?? (text === undefined ? undefined : { secret: text });
   const tried =
     known && (await creation.prove(bench, lease.entry, child, known).catch(onFailure((failure) => failure)));
-  if (isProven && !(tried instanceof Failure)) return;
+  if (isProven && isProofEnough && !(tried instanceof Failure)) return;
   if (tried === true) return mark("token exchange");
   // Only a refusal is final. After any other failure, the proof can be repeated.
   if (tried instanceof Failure && tried.kind !== "auth") {
@@ -385,7 +388,8 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   const then = isReadable
     ? `it: ${missingProofSetup}, then integ journal recover ${lease.entry.id}`
     : `later rotations: ${missingProofSetup}`;
-  throw new Failure("pending", `The new ${noun} ${id} ${rotation.unprovenReason(known !== undefined)}.`, {
+  const hidden = isProofEnough ? "" : ", and the service does not show its status";
+  throw new Failure("pending", `The new ${noun} ${id} ${rotation.unprovenReason(known !== undefined)}${hidden}.`, {
     meaning: `The old ${noun} is not revoked. ${missingProofSetup && `To prove ${then}. `}If the new one works for you, continue with ${flags.acceptUnproven}.`,
     ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
   });
@@ -408,10 +412,12 @@ async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor
   const { detail } = rotation.lease.entry;
   // A token exchange shows that the credential is active; a person's consent does not.
   const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
-  const child = isFresh ? made.entry : await workingSuccessor(rotation, made.entry);
+  const { child, isShown } = isFresh
+    ? { child: made.entry, isShown: true }
+    : await workingSuccessor(rotation, made.entry);
   assertProfileHasSecret(rotation, child);
   const current = child === made.entry ? made : { ...made, entry: child, secret: undefined };
-  if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current);
+  if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current, isShown || made.kind === "delivered");
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   return { id: idOf(current), proof: proofIn(detail), missing, lostFrom: await lostPlaces(rotation, child, isFresh) };
 }
@@ -462,13 +468,16 @@ async function lostPlaces(
   return missing;
 }
 
-/** @returns the new credential's entry, or a successor's with the same places. @throws Failure `unusable` if none works */
-async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry> {
+/**
+ * @returns the new credential's entry, or a successor's with the same places, and whether the service shows it as active
+ * @throws Failure `unusable` if none works
+ */
+async function workingSuccessor(rotation: Rotation, child: Entry): Promise<{ child: Entry; isShown: boolean }> {
   const { bench, oldId, creation } = rotation;
   const { noun } = creation;
   const newId = child.resource_id ?? "";
   const status = await creation.statusOf(bench, newId);
-  if (status === undefined || status === "active") return child;
+  if (status === undefined || status === "active") return { child, isShown: status !== undefined };
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
   const later = status === "revoked" ? await rotationFrom(bench.journal, newId) : undefined;
   const next = later && (await currentChild(bench.journal, later));

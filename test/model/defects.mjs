@@ -7,9 +7,7 @@ export const defects = [
   },
   {
     name: "2 a rotation whose new client was revoked meanwhile revokes the old one",
-    changes: [
-      ["operations/rotation.ts", 'if (status === undefined || status === "active") return child;', "return child;"],
-    ],
+    changes: [["operations/rotation.ts", 'if (status === undefined || status === "active") return {', "return {"]],
   },
   {
     name: "3 a client created earlier with the same key counts as lost",

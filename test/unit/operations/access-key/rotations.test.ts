@@ -213,6 +213,26 @@ it("after the overlap, while the list is unavailable, the old key stays valid un
   expect(world.broken).toEqual([]);
 });
 
+it.each([
+  ["command", "revoked", "pending", ["ak_old"]],
+  ["file", "revoked", "pending", ["ak_old"]],
+  ["file", "active", undefined, ["ak_3"]],
+] as const)(
+  "after the overlap, while the list is forbidden, the new key in a %s is tried again: %s",
+  async (destination, status, ends, live) => {
+    const world = worldWithKeys({ destination });
+    await replaceKey(world, { overlapMs: 3_600_000 });
+    world.account.keys.at(-1)!.status = status;
+    world.now += 7_200_000;
+    world.account.fates.list = Array.from({ length: 9 }, () => ({ refused: 403 }));
+    const { value } = await world.recover({ mayRevokeUnproven: async () => false });
+    expect([value![0]!.failure?.kind, world.account.live("key").map(({ id }) => id)]).toEqual([
+      ends,
+      ["ak_own", ...live],
+    ]);
+  },
+);
+
 it("the old key stays valid if the proven new key was revoked before its kept secret was delivered", async () => {
   let tested = 0;
   for (let index = 1; index < 10; index += 1) {
