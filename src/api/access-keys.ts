@@ -32,6 +32,12 @@ export interface AccessKey {
   readonly scopes?: readonly string[];
 }
 
+/** A list is incomplete if it says so, has a row without an id, or is empty: a key was used to request it. */
+export function readKeys({ rows, saysMore }: Rows): { readonly keys: readonly AccessKey[]; readonly isWhole: boolean } {
+  const keys = rows.map((row) => readAccessKey(row.value));
+  return { keys, isWhole: !saysMore && keys.length > 0 && keys.every(({ id }) => id !== undefined) };
+}
+
 export interface SecretAnswer {
   readonly key: AccessKey;
   /** Undefined if the response has none: the secret is lost. */

@@ -161,13 +161,12 @@ async function statusInList(bench: Workbench, id: string, service?: Service): Pr
   return hasExpired ? "expired" : key.status;
 }
 
-/** An empty list counts as incomplete: listing needs a key, which the complete list would have. */
 async function keyInList(bench: Workbench, id: string, service = bench.account.service) {
   const limits = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
   const list = await readUntilAnswered(limits, () => service.accessKeys.list(), { what: "list access keys" });
-  const { readAccessKey } = await import("../api/access-keys.ts");
-  const keys = list.rows.map((row) => readAccessKey(row.value));
-  return { key: keys.find((found) => found.id === id), isWhole: !list.saysMore && keys.length > 0 };
+  const { readKeys } = await import("../api/access-keys.ts");
+  const { keys, isWhole } = readKeys(list);
+  return { key: keys.find((found) => found.id === id), isWhole };
 }
 
 /** @returns the time of the last use; null if never used; undefined if the list does not show it or may not be read */

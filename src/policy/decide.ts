@@ -90,9 +90,10 @@ function baseDecision(
   if (works.waiting) return decideOverlap(item, works.waiting, { observed, isEnded: options.finish.has(item.name) });
   const seen = seenOf(item, observed);
   const candidates = works.candidates.map((id) => seen.get(id) ?? absent(id));
-  const current = candidates.find((credential) => isUsable(credential, observed.nowMs));
-  if (current !== undefined) return decideExisting(item, current, { observed, options });
-  return decideMissing(item, candidates[0], { observed, options });
+  const current = candidates.find((one) => isUsable(one, observed.nowMs) || one.status === "unlisted");
+  if (current === undefined || current.status === "unlisted")
+    return decideMissing(item, current ?? candidates[0], { observed, options });
+  return decideExisting(item, current, { observed, options });
 }
 
 function absent(id: string): SeenCredential {
@@ -137,7 +138,8 @@ function decideOverlap(
     step: { do: "finish", entry: entry.id },
   });
   if (oldStatus === "revoked") return end(`${old} is revoked already`);
-  if (current !== undefined && current.status !== "active") {
+  // `apply` proves an unlisted key again before it revokes the old one.
+  if (current !== undefined && current.status !== "active" && current.status !== "unlisted") {
     const { works } = observed.works.get(itemKey(item)) ?? noWork;
     const { made: next } = works.find((one) => one.old === made && one.entry.state === "done") ?? {};
     const fact = `the new one, ${made}, is ${current.status}`;
@@ -187,7 +189,10 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
   // Only a revocation is final: a disabled client may be enabled again, and a 404 may have another cause (§4.2).
   if (last !== undefined && isUncertain(item.kind, last) && !options.retry.has(item.name)) {
     const { id, status } = last;
-    const reason = `${id} is ${status === "absent" ? "not found" : status} and may work again, so no other client is created`;
+    const reason =
+      status === "unlisted"
+        ? `the list of keys is incomplete and lacks ${id}, which may work, so no other key is created`
+        : `${id} is ${status === "absent" ? "not found" : status} and may work again, so no other client is created`;
     return { item, current: last, action: "create", reason, state: status, step: noStep, hold: "uncertain" };
   }
   // A secret at the item's destination is better evidence than equal settings: `holdIfOccupied` uses it.
@@ -210,9 +215,9 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
   };
 }
 
-/** Keys have a list, so a missing key counts as nonexistent. Clients have none. */
+/** Keys have a list, so a key that a complete list lacks counts as nonexistent. Clients have none. */
 function isUncertain(kind: PolicyItem["kind"], { status }: SeenCredential): boolean {
-  return kind === "oauth_client" && status !== "revoked" && status !== "active";
+  return kind === "oauth_client" ? status !== "revoked" && status !== "active" : status === "unlisted";
 }
 
 function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decision {

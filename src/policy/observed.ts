@@ -5,7 +5,7 @@ import type { ItemKind, ItemWorks } from "./works.ts";
 /** A field is undefined if the service does not show it. */
 export interface SeenCredential {
   readonly id: string;
-  /** `absent`: unknown to the service. */
+  /** `absent`: unknown to the service. `unlisted`: the journal knows the key, and an incomplete list lacks it. */
   readonly status: string;
   readonly serviceAccount?: string | undefined;
   readonly clientId?: string | null | undefined;

@@ -1,4 +1,5 @@
 // A plain server sends response shapes that the API document leaves open (§4.4).
+import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -77,6 +78,32 @@ describe("keys list finds the rows", () => {
     const strange = (await integHere(home(), ["keys", "list"])).stdout;
     expect(strange.split("\n")[0]).toMatch(/^KEYID +LABEL +MADEAT *$/);
     expect(strange).toContain("2026-01-01T00:00:00");
+  });
+});
+
+describe("apply, of an item whose key the list lacks", () => {
+  const policy = `version: 1
+id: pol_of_this_test
+access_keys:
+  deploy: { type: service_account, scopes: ["*"], expires_in: 90d, secret: { file: f } }
+`;
+  it.each([
+    ["says that more keys exist", { data: [row], has_more: true }, 10, 1],
+    ["has no rows", { data: [] }, 10, 1],
+    ["has a row without an id", { data: [row, { name: "two" }] }, 10, 1],
+    ["is complete", { data: [row] }, 0, 2],
+  ])("creates another key only if the list is complete; it %s", async (_what, list, code, created) => {
+    const at = home();
+    writeFileSync(at.path("integ.yaml"), policy);
+    let count = 0;
+    answer = ({ method }) =>
+      method === "POST"
+        ? { status: 201, body: JSON.stringify({ id: `ak_new_${++count}`, secret: "s3cr3t-new" }) }
+        : { body: JSON.stringify(list) };
+    expect((await integHere(at, ["apply", "--yes"])).code).toBe(0);
+    const second = await integHere(at, ["apply", "--yes"]);
+    expect([second.code, count], second.stderr).toEqual([code, created]);
+    if (code === 10) expect(second.stderr).toContain("the list of keys is incomplete and lacks ak_new_1");
   });
 });
 

@@ -1,7 +1,7 @@
 // Replaces a key by one with the same properties. Flags override properties, and must give those that the list does not
 // show.
 import { clockSkewMs } from "../../journal/entry.ts";
-import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
+import { type AccessKey, type AccessKeyRequest, checkAccessKey, readKeys } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { KeyCreation } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
@@ -148,14 +148,14 @@ function timeFor(bench: Workbench): number {
  * @throws Failure `not_found` if a complete list lacks the key, `unusable` if the key is revoked
  */
 export function oldKeyOf(rows: Rows, id: string): AccessKey {
-  const keys = rows.rows.map((row) => readAccessKey(row.value));
+  const { keys, isWhole } = readKeys(rows);
   const oldKey = keys.find((key) => key.id === id);
   if (oldKey?.status === "revoked")
     throw new Failure("unusable", `The key ${id} is revoked: there is nothing to replace.`, {
       hint: "Create a key with integ keys create, then revoke the old one.",
     });
   if (oldKey !== undefined) return oldKey;
-  if (rows.saysMore || keys.some((key) => key.id === undefined) || keys.length === 0) return {};
+  if (!isWhole) return {};
   throw new Failure("not_found", `No key of the list has the id ${id}.`, { nextCommand: shell`integ keys list` });
 }
 

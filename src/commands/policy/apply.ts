@@ -44,7 +44,7 @@ export const command = defineVerb({
       .option("--finish <name...>", "End the overlap of these items now: revoke the old client or key")
       .option(
         "--retry <name...>",
-        "Try these stalled items again; if an item's client is disabled, expired or not found, create another",
+        "Try these stalled items again; if an item's client or key is disabled, expired or not found, create another",
       )
       .option(
         "--redeliver <name...>",

@@ -39,11 +39,14 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
       return { hint: `Revoke the old key if no program uses it any more: ${shell`integ keys revoke ${old}`}` };
     case "untrusted":
       return { nextCommand: shell`integ journal trust ${entry}` };
-    case "uncertain":
+    case "uncertain": {
+      const { id = "" } = decision.current ?? {};
+      const isKey = decision.item.kind === "access_key";
       return {
-        hint: `Revoke the client if nothing needs it any more, or add --retry ${name} to create another.`,
-        nextCommand: shell`integ oauth-clients get ${decision.current?.id ?? ""}`,
+        hint: `Revoke the ${isKey ? "key" : "client"} if nothing needs it any more, or add --retry ${name} to create another.`,
+        nextCommand: isKey ? shell`integ keys list` : shell`integ oauth-clients get ${id}`,
       };
+    }
     case "occupied":
       return { hint: `Name another destination for ${name} in the policy file${alternative(holder)}.` };
     default:

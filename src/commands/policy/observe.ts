@@ -1,11 +1,10 @@
 // Collects a plan's input from the journal, the service and this machine.
-import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
-import type { Rows } from "../../api/json/unknown-list.ts";
+import { type AccessKey, readKeys } from "../../api/access-keys.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import type { Account } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import type { Entry } from "../../journal/entry.ts";
+import { type Entry, revokedBy } from "../../journal/entry.ts";
 import { deliveries, type Holder, holdersOf, lostPlaces, placeOf } from "../../policy/holders.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
@@ -13,6 +12,7 @@ import {
   ClientInventory,
   isOf,
   itemKey,
+  itemOf,
   rotatedInPlace,
   unsettledIn,
   type WorkScope,
@@ -63,7 +63,10 @@ export async function observe(
     if (kind === "oauth_client" && id !== undefined && issuer === undefined) ids.add(id);
   const clients = await seenClients(context, account, [...ids]);
   const keys = [...policy.items, ...holders.values()].some(({ kind }) => kind === "access_key")
-    ? await seenKeys(context, account, rotatedInPlace(entries, scope))
+    ? await seenKeys(context, account, {
+        rotatedAtMs: rotatedInPlace(entries, scope),
+        known: knownKeys(entries, works, holders),
+      })
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
   const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
@@ -78,6 +81,19 @@ export async function observe(
   const lost = lostPlaces(entries, { scope, works });
   const unsettled = unsettledIn(entries, scope);
   return { entries, observed: { ...observed, vanished, elsewhere, untrusted, lost, unsettled } };
+}
+
+/** Keys that items or destinations may have now: an incomplete list may lack them although they work. */
+function knownKeys(
+  entries: readonly Entry[],
+  works: Observed["works"],
+  holders: ReadonlyMap<string, Holder>,
+): ReadonlySet<string> {
+  const held = [...holders.values()].map(({ kind, id }) => ({ kind, ids: id === undefined ? [] : [id] }));
+  const ofItems = [...works].map(([key, { candidates }]) => ({ kind: itemOf(key).kind, ids: candidates }));
+  const revoked = new Set(entries.map(revokedBy));
+  const keys = [...held, ...ofItems].filter(({ kind }) => kind === "access_key");
+  return new Set(keys.flatMap(({ ids }) => ids).filter((id) => !revoked.has(id)));
 }
 
 export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {
@@ -149,19 +165,19 @@ function seenClient(client: OAuthClient, own: string | undefined): SeenCredentia
 async function seenKeys(
   context: Context,
   account: Account,
-  rotatedAtMs: ReadonlyMap<string, number>,
+  { rotatedAtMs, known }: { rotatedAtMs: ReadonlyMap<string, number>; known: ReadonlySet<string> },
 ): Promise<Map<string, SeenCredential>> {
   const { value: rows } = await read(context, "list access keys", () => account.service.accessKeys.list());
   const ownership = ownershipIn({ keyId: account.keyId, rows, now: serviceNow(context, account.service) });
-  const keys = new Map<string, SeenCredential>();
-  for (const key of keysOf(rows))
+  const listed = readKeys(rows);
+  const unlisted = listed.isWhole ? [] : [...known];
+  const keys = new Map(
+    unlisted.map((id): [string, SeenCredential] => [id, { id, status: "unlisted", ownership: "maybe" }]),
+  );
+  for (const key of listed.keys)
     if (key.id !== undefined)
       keys.set(key.id, { ...seenKey(key, rotatedAtMs.get(key.id)), id: key.id, ownership: ownership(key.id) });
   return keys;
-}
-
-function keysOf(rows: Rows): AccessKey[] {
-  return rows.rows.map(({ value }) => readAccessKey(value));
 }
 
 function seenKey(
