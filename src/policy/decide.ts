@@ -137,25 +137,26 @@ function decideOverlap(
     reason,
     step: { do: "finish", entry: entry.id },
   });
+  const isDue = isEnded || dueMs <= observed.nowMs;
+  const rechecksUse = !isEnded && unusedMs !== undefined;
   if (oldStatus === "revoked") return end(`${old} is revoked already`);
   // `apply` proves an unlisted key again before it revokes the old one.
   if (current !== undefined && current.status !== "active" && current.status !== "unlisted") {
     const { works } = observed.works.get(itemKey(item)) ?? noWork;
     const { made: next } = works.find((one) => one.old === made && one.entry.state === "done") ?? {};
     const fact = `the new one, ${made}, is ${current.status}`;
-    return next === undefined
-      ? { ...end(`${fact}: the rotation ends, and ${old} is kept`), action: "rotate" }
-      : end(`${fact}: ${old} is revoked if ${next}, which followed, works and is in all its places`);
+    if (next === undefined) return { ...end(`${fact}: the rotation ends, and ${old} is kept`), action: "rotate" };
+    const reason = `${fact}: ${old} is revoked if ${next}, which followed, works and is in all its places`;
+    if (isDue) return { ...end(reason), rechecksUse };
   }
   const lost = observed.lost?.get(entry.id);
   const why = lost && `${made} was rotated later, and its secret in ${lost.join(", ")} no longer works`;
-  if (why !== undefined && (isEnded || dueMs <= observed.nowMs))
+  if (why !== undefined && isDue)
     return { ...end(`the overlap is over, but ${old} is kept: ${why}`), hold: "lost", old };
   if (why !== undefined)
     return { ...common, action: "wait", reason: `${old} is kept after the overlap: ${why}`, step: noStep };
   if (isEnded) return end(`the overlap ends now, and ${old} is revoked`);
-  if (dueMs <= observed.nowMs)
-    return { ...end(`the overlap is over, and ${old} is revoked${unused}`), rechecksUse: unusedMs !== undefined };
+  if (isDue) return { ...end(`the overlap is over, and ${old} is revoked${unused}`), rechecksUse };
   const until =
     unusedMs === undefined
       ? `after the overlap, which ends in ${longDuration(dueMs - observed.nowMs)}`

@@ -485,9 +485,16 @@ describe("one item", () => {
           "revoke_old",
           "the new one, oc_2, is revoked: oc_1 is revoked if oc_3, which followed, works and is in all its places",
         ],
+        [
+          "replaced early",
+          () => [rotation("a", { id: "oc_3", old: "oc_2", state: "done", isTyped: true })],
+          "wait",
+          kept,
+          now + hour,
+        ],
       ] as const
-    ).map(([what, more, action, reason]) => {
-      const { entries = [] } = overlapping(now);
+    ).map(([what, more, action, reason, until = now]) => {
+      const { entries = [] } = overlapping(until);
       const world = { entries: [...entries, ...more()], clients: [seen("oc_1"), seen("oc_2", { status: "revoked" })] };
       return [`whose new client someone ${what} during the overlap`, a, world, action, "waiting", reason] as const;
     }),
