@@ -1,6 +1,5 @@
 // Rotates an access key by replacement: creates an equivalent key and proves it by a token exchange.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
-import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { flags, shell } from "../next-step.ts";
@@ -15,7 +14,7 @@ import {
   type RotationRequest,
 } from "./rotation.ts";
 import { lastUseOf } from "./revocation.ts";
-import { accountFields, recoveryStep, type Workbench } from "./workbench.ts";
+import { accountFields, type Workbench } from "./workbench.ts";
 
 export interface KeyReplacementRequest extends Overlap {
   readonly oldId: string;
@@ -80,7 +79,7 @@ function differencesOf(entry: Entry, request: KeyReplacementRequest) {
 }
 
 export function keyRotation(bench: Workbench, lease: EntryLease, options: RotationOptions): Rotation {
-  const { old_key: oldId = "", marked, update_profile, exchange } = lease.entry.detail;
+  const { old_key: oldId = "", bound_to: before, marked, update_profile, exchange } = lease.entry.detail;
   const { keyExchange, profile } = bench.account;
   return {
     bench,
@@ -94,7 +93,9 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
     },
     updatesProfile: update_profile === true,
     lastUse: () => lastUseOf(bench, oldId),
-    checkNew: (child) => checkIdentity(lease.entry, child, options),
+    // A `user_bound` key is tied to its creator (§2.4), so a key of another person is not equivalent.
+    differenceOf: ({ detail: { created_by: user } }) =>
+      before && user && before !== user ? `is bound to the user ${user}, the old one to ${before}` : undefined,
     missingProofSetup:
       keyExchange || profile === "env"
         ? undefined
@@ -106,16 +107,4 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
         : "cannot be proven: an earlier run delivered its secret",
   };
-}
-
-/** A `user_bound` key is tied to its creator (§2.4), so a key of another person is not equivalent. */
-async function checkIdentity(entry: Entry, child: Entry, options: RotationOptions): Promise<void> {
-  const { bound_to: before } = entry.detail;
-  const { created_by: now } = child.detail;
-  if (typeof before !== "string" || typeof now !== "string" || before === now) return;
-  if (await options.mayRevokeUnproven?.(entry)) return;
-  throw new Failure("pending", `The new key is bound to the user ${now}, the old one to ${before}.`, {
-    meaning: `The new key works, and the old one was not revoked. If this is intended, continue with ${flags.acceptUnproven}.`,
-    ...recoveryStep(entry.id, [flags.acceptUnproven]),
-  });
 }

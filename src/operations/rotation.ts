@@ -48,7 +48,8 @@ export function isShortOverlap(overlapMs: number): boolean {
 }
 
 export interface RotationOptions extends Omit<CreateOptions, "key"> {
-  readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
+  /** `words` are predicates of the new credential. `isUsual` is true if only its proof is missing. */
+  readonly mayRevokeUnproven?: (entry: Entry, words: string, isUsual: boolean) => Promise<boolean>;
   /** By default, integ waits for a short overlap. `leave` does not wait, and `end` ends the overlap now. */
   readonly overlap?: "leave" | "end";
   readonly reconnect?: () => Promise<Service>;
@@ -63,7 +64,7 @@ export interface Rotation {
   intent(): Intent;
   /** The secret replaces the profile's own credential, so it is delivered only if it works. */
   readonly updatesProfile?: boolean;
-  checkNew?(child: Entry): Promise<void>;
+  differenceOf?(child: Entry): string | undefined;
   /** @returns when the old credential was last used; null if never; undefined if not shown */
   lastUse?(): Promise<string | null | undefined>;
   unprovenReason(hasSecret: boolean): string;
@@ -260,9 +261,8 @@ function stepAfterProof({ bench, lease, options }: Rotation, isOldRevoked = fals
 
 async function ensureProven(rotation: Rotation, made: Outcome): Promise<boolean> {
   const { bench, lease, creation, oldId } = rotation;
-  const { state, detail } = lease.entry;
+  const { detail } = lease.entry;
   const isOldRevoked = async (): Promise<boolean> => (await creation.statusOf(bench, oldId)) === "revoked";
-  if (state !== "waiting" && detail.keep_old !== true) await rotation.checkNew?.(made.entry);
   const step = stepAfterProof(rotation);
   if (step === "end") return false;
   if (step === "prove the new one") {
@@ -342,26 +342,15 @@ function assertNewId({ creation: { noun }, oldId }: Rotation, newId: string): vo
   });
 }
 
-/**
- * Asks for consent only if no proof is possible, never after the service refused the secret.
- * @param isProofEnough false if the service no longer shows the credential, so that an earlier proof may be out of date
- */
-async function prove(rotation: Rotation, made: Outcome, isProofEnough = true): Promise<void> {
+/** Asks for consent only if no proof is possible, never after a refusal. A credential that is not shown is proven again. */
+async function prove(rotation: Rotation, made: Outcome, isShown = true): Promise<void> {
   const { bench, lease, options, creation } = rotation;
   const { entry: child, secret } = made;
   const { noun } = creation;
   const id = idOf(made);
   const isProven = proofIn(lease.entry.detail) !== undefined;
   const isRefused = [lease.entry, child].some(wasRefused);
-  const mark = async (how: Proof): Promise<void> => {
-    // The overlap starts now by the service's clock. Any response shows the offset of that clock.
-    if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
-      await creation.statusOf(bench, id);
-    const { detail } = lease.entry;
-    const overlap_until = detail.overlap_until ?? isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
-    await lease.record({ detail: { ...detail, proven: how, overlap_until } });
-  };
-  if (!isProven && !isRefused && proofIn(child.detail) === "token exchange") return mark("token exchange");
+  if (!isProven && !isRefused && proofIn(child.detail) === "token exchange") return accept(rotation, child);
   // An earlier process may have delivered the secret to a destination that can be read back.
   const text =
     secret?.secret ??
@@ -370,8 +359,8 @@ async function prove(rotation: Rotation, made: Outcome, isProofEnough = true): P
   const known = secret ?? (text === undefined ? undefined : { secret: text });
   const tried =
     known && (await creation.prove(bench, lease.entry, child, known).catch(onFailure((failure) => failure)));
-  if (isProven && isProofEnough && !(tried instanceof Failure)) return;
-  if (tried === true) return mark("token exchange");
+  if (isProven && (isShown ? !(tried instanceof Failure) : tried === true)) return;
+  if (tried === true) return accept(rotation, child);
   // Only a refusal is final. After any other failure, the proof can be repeated.
   if (tried instanceof Failure && tried.kind !== "auth") {
     const kind = isInterruption(tried) ? tried.kind : "pending";
@@ -381,18 +370,34 @@ async function prove(rotation: Rotation, made: Outcome, isProofEnough = true): P
   }
   if (tried) await recordOrWarn(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
   if (tried || isRefused) throw proofRefused(rotation, id, tried || undefined);
-  if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
   const { missingProofSetup = "" } = rotation;
   // A secret that cannot be read back cannot be proven later.
   const isReadable = missingProofSetup !== "" && (await rereadSecret(bench.secrets, child)) !== undefined;
   const then = isReadable
     ? `it: ${missingProofSetup}, then integ journal recover ${lease.entry.id}`
     : `later rotations: ${missingProofSetup}`;
-  const hidden = isProofEnough ? "" : ", and the service does not show its status";
-  throw new Failure("pending", `The new ${noun} ${id} ${rotation.unprovenReason(known !== undefined)}${hidden}.`, {
-    meaning: `The old ${noun} is not revoked. ${missingProofSetup && `To prove ${then}. `}If the new one works for you, continue with ${flags.acceptUnproven}.`,
-    ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
-  });
+  const doubts = [rotation.unprovenReason(known !== undefined), isShown ? [] : "is not shown by the service"];
+  return accept(rotation, child, doubts.flat(), missingProofSetup && `To prove ${then}. `);
+}
+
+/** One consent is enough, because its question or message names every doubt. */
+async function accept(rotation: Rotation, child: Entry, unproven: readonly string[] = [], advice = ""): Promise<void> {
+  const { bench, lease, creation, options } = rotation;
+  const { noun } = creation;
+  const id = child.resource_id ?? "";
+  const words = [...unproven, rotation.differenceOf?.(child) ?? []].flat().join(", and ");
+  if (words !== "" && !(await options.mayRevokeUnproven?.(lease.entry, words, words === unproven[0])))
+    throw new Failure("pending", `The new ${noun} ${id} ${words}.`, {
+      meaning: `The old ${noun} is not revoked. ${advice}If the new one works for you, continue with ${flags.acceptUnproven}.`,
+      ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
+    });
+  // The overlap starts now by the service's clock. Any response shows the offset of that clock.
+  if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
+    await creation.statusOf(bench, id);
+  const { detail } = lease.entry;
+  const overlap_until = detail.overlap_until ?? isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
+  const proven: Proof = unproven.length === 0 ? "token exchange" : "by the person";
+  await lease.record({ detail: { ...detail, proven, overlap_until } });
 }
 
 const wasRefused = ({ detail }: Entry): boolean => detail.proven === refusedProof;
@@ -412,9 +417,7 @@ async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor
   const { detail } = rotation.lease.entry;
   // A token exchange shows that the credential is active; a person's consent does not.
   const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
-  const { child, isShown } = isFresh
-    ? { child: made.entry, isShown: true }
-    : await workingSuccessor(rotation, made.entry);
+  const { child, isShown } = await workingSuccessor(rotation, made.entry, isFresh);
   assertProfileHasSecret(rotation, child);
   const current = child === made.entry ? made : { ...made, entry: child, secret: undefined };
   if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current, isShown || made.kind === "delivered");
@@ -468,15 +471,12 @@ async function lostPlaces(
   return missing;
 }
 
-/**
- * @returns the new credential's entry, or a successor's with the same places, and whether the service shows it as active
- * @throws Failure `unusable` if none works
- */
-async function workingSuccessor(rotation: Rotation, child: Entry): Promise<{ child: Entry; isShown: boolean }> {
+/** @returns the new credential's entry, or a successor's with the same places. @throws Failure `unusable` if none works */
+async function workingSuccessor(rotation: Rotation, child: Entry, isFresh = false) {
   const { bench, oldId, creation } = rotation;
   const { noun } = creation;
   const newId = child.resource_id ?? "";
-  const status = await creation.statusOf(bench, newId);
+  const status = isFresh ? "active" : await creation.statusOf(bench, newId);
   if (status === undefined || status === "active") return { child, isShown: status !== undefined };
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
   const later = status === "revoked" ? await rotationFrom(bench.journal, newId) : undefined;

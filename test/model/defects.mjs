@@ -42,11 +42,7 @@ export const defects = [
   {
     name: "50 without a token endpoint a rotation needs no proof",
     changes: [
-      [
-        "operations/rotation.ts",
-        "if (await options.mayRevokeUnproven?.(lease.entry))",
-        "if (bench.account.proof === null || (await options.mayRevokeUnproven?.(lease.entry)))",
-      ],
+      ["operations/rotation.ts", 'if (words !== "" && ', 'if (words !== "" && bench.account.proof !== null && '],
     ],
   },
   {
@@ -283,7 +279,7 @@ export const defects = [
   {
     name: "order: the old one is revoked before the journal has the proof",
     changes: [
-      ["operations/rotation.ts", "await lease.record({ detail: { ...detail, proven: how, overlap_until } });", ""],
+      ["operations/rotation.ts", "await lease.record({ detail: { ...detail, proven, overlap_until } });", ""],
       ["operations/acts/revoke.ts", "if (proof === undefined)", "if (id === undefined)"],
     ],
   },

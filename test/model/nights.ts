@@ -398,7 +398,7 @@ class Nights {
           return taken.exclusive(place, entry.parent ?? entry.id);
         },
         mayReplace: (entry) => mayReplace(context, entry),
-        mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),
+        mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, ""),
         waitMs: 60_000,
         overlap: "leave",
         benchFor: (entry) => workbenchOf(context, { entry, account: () => accountOf(context, entry) }),

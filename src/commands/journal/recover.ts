@@ -56,7 +56,10 @@ export const command = defineVerb({
           "--revoke <id>",
           "Revoke this client or key, whose secret is lost, and create another; needed for a key that only its name and time identify",
         )
-        .option("--accept-unproven", "Revoke the old client or key even if integ cannot prove that the new one works")
+        .option(
+          "--accept-unproven",
+          "Revoke the old client or key even if integ cannot prove that the new one works, or a new key is bound to another user",
+        )
         .option("--now", "End the overlap of the named rotations: revoke the old client or key immediately")
         .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
     ),
@@ -103,7 +106,7 @@ export const command = defineVerb({
       destinationOf: (entry) => destinationOf(context, entry, { requested, shown, taken }),
       mayReplace: (entry) => mayReplace(context, entry, replaces),
       namedRevocation: revokes,
-      mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
+      mayRevokeUnproven: (entry, words) => mayRevokeUnproven(context, entry, words, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
       // The profile `env` needs environment variables that this shell may lack.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",

@@ -74,14 +74,14 @@ export async function rotateByReplacement(
     fresh: options.new === true,
     waitMs: 60_000,
     mayReplace: (entry) => mayReplace(context, entry),
-    mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
+    mayRevokeUnproven: (entry, words) => mayRevokeUnproven(context, entry, words, options.acceptUnproven),
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
   });
   throwPrintError();
   const { entry, newId, oldId, dueAt } = replaced;
   output.note(
     dueAt === undefined
-      ? `The new key ${newId} works, and the old one, ${oldId}, is revoked.`
+      ? `The new key ${newId} replaces the old one, ${oldId}, which is revoked.`
       : overlapNote({ entry, old: oldId, dueAt, unusedMs: request.unusedMs }, serviceTime(bench)),
   );
   if (replaced.receipt === undefined) output.note("Its secret was delivered by an earlier run of this command.");

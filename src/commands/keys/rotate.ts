@@ -40,7 +40,7 @@ export const command = defineVerb({
           )
           .option(
             "--accept-unproven",
-            "With --by-replacement: revoke the old key even if integ cannot prove that the new one works",
+            "With --by-replacement: revoke the old key even if integ cannot prove that the new one works, or the new one is bound to another user",
           )
           .option("--new", "Start another rotation, even if one of this key is unfinished"),
       ),

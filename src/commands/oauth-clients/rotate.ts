@@ -94,7 +94,7 @@ export const command = defineVerb({
         destination,
         waitMs,
         mayReplace: (entry) => mayReplace(context, entry, options.replaceLostSecret),
-        mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
+        mayRevokeUnproven: (entry, words) => mayRevokeUnproven(context, entry, words, options.acceptUnproven),
       },
     );
     throwPrintError();

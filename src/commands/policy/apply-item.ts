@@ -203,7 +203,8 @@ function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> 
 }
 
 function consents({ options: { waitMs }, decision: { item }, bench }: ItemWork) {
-  const mayRevokeUnproven = (): Promise<boolean> => Promise.resolve(item.acceptsUnproven === true);
+  const mayRevokeUnproven = async (_entry: Entry, _words: string, isUsual: boolean) =>
+    isUsual && item.acceptsUnproven === true;
   return { waitMs, mayReplace: mayReplace(bench), mayRevokeUnproven, overlap: "leave" } as const;
 }
 

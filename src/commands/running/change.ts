@@ -196,16 +196,18 @@ function lostWords(entry: Entry): string {
 }
 
 /**
- * May integ revoke the old credential although the new one is not proven? Yes with `--accept-unproven` or a person's
- * agreement. `--yes` is not enough: it does not confirm that the new credential works.
+ * May integ revoke the old credential although the new one is not proven, or is another user's? Yes with
+ * `--accept-unproven` or a person's agreement to this question. `--yes` is not enough: it does not confirm that the new
+ * credential works.
  */
 export async function mayRevokeUnproven(
   { output, settings }: Context,
   { resource_id, detail, profile, region }: Entry,
+  words: string,
   isAccepted = false,
 ): Promise<boolean> {
   const { old_client: old = detail.old_key } = detail;
-  const question = `Profile ${profile} (${region}): ${resource_id} is not proven to work in place of ${old}. Does it work for you, and should ${old} be revoked?`;
+  const question = `Profile ${profile} (${region}): ${resource_id} ${words}. Does it work for you, and should ${old} be revoked?`;
   return (
     isAccepted ||
     (!settings.yes && output.interactive && output.confirm(question, { destructive: true, isPersonal: true }))

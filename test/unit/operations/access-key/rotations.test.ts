@@ -198,6 +198,20 @@ describe("by replacement", () => {
   });
 });
 
+it("the question about another user comes after the proof, and names the missing proof too", async () => {
+  const world = worldWithKeys();
+  const { failure } = await replaceKey(world, { boundTo: "user_2" });
+  const words = "is bound to the user user_1, the old one to user_2";
+  expect([failure?.message, world.account.requests]).toEqual([
+    `The new key ak_3 ${words}.`,
+    expect.arrayContaining(["exchange"]),
+  ]);
+  world.files.clear();
+  const asked: unknown[] = [];
+  await world.recover({ mayRevokeUnproven: async (_entry, ...about) => asked.push(about) === 0 });
+  expect(asked).toEqual([[`cannot be proven: an earlier run delivered its secret, and ${words}`, false]]);
+});
+
 it("after the overlap, while the list is unavailable, the old key stays valid until the new one is known to work", async () => {
   const world = worldWithKeys({ retryForMs: 0 });
   await replaceKey(world, { overlapMs: 3_600_000 });
