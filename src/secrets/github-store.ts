@@ -77,7 +77,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     return version === undefined ? { is: "absent" } : { is: "hidden", version };
   }
 
-  async write(text: string, facts: StoreFacts, over: Found): Promise<boolean> {
+  async write(text: string, facts: StoreFacts, over: Found): Promise<boolean | Found> {
     const client = this.#client();
     const access = this.at.owner === organizations ? await this.#access(client, facts) : {};
     let key = await this.#publicKey(client);
@@ -92,14 +92,16 @@ class GitHubStore extends AddressedStore<Address> implements Store {
       });
       if (response.kind === "response" && (response.status === 201 || response.status === 204))
         return this.#confirm(client, response);
-      if (isUnknown(response) && (await this.#isChanged(client, before))) return true;
+      const now = isUnknown(response) ? await this.#changedAt(client) : undefined;
+      // Two changes within one second look like none: integ then writes again, which is harmless.
+      if (now !== undefined && now !== before) return { is: "hidden", version: now };
       if (attempt < storeTries) {
         if (response.kind === "lost" || isTemporary(response)) {
           if (await client.pause(attempt, response)) continue;
         } else if (response.status === 422) {
-          const now = await this.#publicKey(client);
-          const isOther = now.id !== key.id;
-          key = now;
+          const newKey = await this.#publicKey(client);
+          const isOther = newKey.id !== key.id;
+          key = newKey;
           if (isOther) continue;
         }
       }
@@ -107,10 +109,11 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     }
   }
 
-  async #confirm(client: StoreClient, { headers }: StoreResponse): Promise<true> {
+  async #confirm(client: StoreClient, { headers }: StoreResponse): Promise<Found> {
     const changedAt = await this.#changedAt(client);
     const writtenAt = Date.parse(headers.date ?? "");
-    if (changedAt !== undefined && !(Date.parse(changedAt) < writtenAt - clockToleranceMs)) return true;
+    if (changedAt !== undefined && !(Date.parse(changedAt) < writtenAt - clockToleranceMs))
+      return { is: "hidden", version: changedAt };
     throw new Failure("undelivered", `${this.name}: GitHub took the secret, and does not show it as changed.`);
   }
 
@@ -186,12 +189,6 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     const key = Buffer.from(String(fieldOf(response.body, "key")), "base64");
     if (typeof id === "string" && key.length === publicKeyBytes) return { id, key };
     throw new Failure("unreachable", `${this.name}: GitHub's public key is not one.`);
-  }
-
-  /** False for two changes within one second: integ then writes again, which is harmless. */
-  async #isChanged(client: StoreClient, before: string | undefined): Promise<boolean> {
-    const changedAt = await this.#changedAt(client);
-    return changedAt !== undefined && changedAt !== before;
   }
 
   async #changedAt(client: StoreClient): Promise<string | undefined> {

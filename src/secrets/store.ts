@@ -47,9 +47,9 @@ export interface Store {
   /**
    * After a lost response, reads the store if possible.
    * @param over the content that was read; Vault, GitHub and Kubernetes compare it before they write
-   * @returns false if the content has changed: nothing was written
+   * @returns false if the content has changed: nothing was written; the new version if the store returns no secrets
    */
-  write(text: string, facts: StoreFacts, over: Found): Promise<boolean>;
+  write(text: string, facts: StoreFacts, over: Found): Promise<boolean | Found>;
 }
 
 /** @param choice.ca the only trusted certificate authorities (PEM) */
@@ -168,14 +168,15 @@ class StoreDestination implements SingleDestinationPlace {
           );
         },
         write: async (found) => {
-          const isWritten = await store.write(secret, facts, found);
+          const written = await store.write(secret, facts, found);
           // Nothing was written, so the earlier proof is still true.
-          if (!isWritten) await note(before);
-          return isWritten;
+          if (written === false) await note(before);
+          if (typeof written === "object") await note(contentId(written, digests));
+          return written !== false;
         },
         sleep,
       });
-      if (store.isUnreadable) return await this.#noteChange(note);
+      if (store.isUnreadable) return;
       read = await store.look(facts);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
@@ -183,15 +184,6 @@ class StoreDestination implements SingleDestinationPlace {
     }
     if (read.is === "text" && isSameSecret(Buffer.from(read.text), Buffer.from(secret))) return;
     throw new Failure("undelivered", `${to} contains something other than the secret that was written there.`);
-  }
-
-  async #noteChange(note: (proof: string | undefined) => Promise<void>): Promise<void> {
-    const { store } = this.#target;
-    const read = await store.look(this.record.facts).catch((error: unknown) => {
-      if (error instanceof Failure) return undefined;
-      throw error;
-    });
-    if (read?.is === "hidden") await note(contentId(read, this.#context.digests));
   }
 
   async release(): Promise<void> {}

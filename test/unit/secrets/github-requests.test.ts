@@ -231,7 +231,10 @@ describe("writing", () => {
     ["without a time in the response", { [puts]: [{ status: 204 }], [gets]: [before] }],
   ])("%s is shown as changed", async (_what, answers) => {
     const { store, lines, bodies, requests } = github(answers);
-    expect([await store.write(canary, {}, foundIn(answers)), lines]).toEqual([true, [getsKey, gets, puts, gets]]);
+    expect([await store.write(canary, {}, foundIn(answers)), lines]).toMatchObject([
+      { is: "hidden" },
+      [getsKey, gets, puts, gets],
+    ]);
     const { encrypted_value: sealed, ...others } = bodies[2] as { encrypted_value: string; key_id: string };
     expect([others, Buffer.from(sealed, "base64").length]).toEqual([{ key_id: "1" }, 48 + canary.length]);
     expect(requests[2]).toMatchObject({ baseUrl: server, secrets: ["ghp_token", canary] });
@@ -266,7 +269,7 @@ describe("writing", () => {
     ],
   ])("that %s is done", async (_what, answers, sent, slept) => {
     const script = github(answers);
-    expect(await script.store.write(canary, {}, foundIn(answers))).toBe(true);
+    expect(await script.store.write(canary, {}, foundIn(answers))).toMatchObject({ is: "hidden" });
     expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...sent], slept]);
   });
 

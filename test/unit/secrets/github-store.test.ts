@@ -127,6 +127,17 @@ it("a secret that someone removed, and whose write was lost, is written again", 
   expect([github.secret(name), github.changes(name)]).toEqual([canary, 2]);
 });
 
+it("a secret is recognized later if GitHub fails right after it showed the change", async () => {
+  const here = at();
+  const destination = await prepared(here, to);
+  github.calm();
+  github.plan(/^GET .*CLIENT_SECRET$/, { status: 503 }, 99);
+  github.plan(/^GET .*CLIENT_SECRET$/, () => {}, 3);
+  await deliver(here, destination);
+  github.calm();
+  expect(await isFound(here)).toBe(true);
+});
+
 it("a secret that another person writes just before integ's write is not mistaken for integ's own", async () => {
   const here = at();
   const destination = await prepared(here, to);
