@@ -398,7 +398,9 @@ async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly E
 
 /** Items of different policies, organizations or kinds of credentials may have the same name. */
 function isSameItem(one: Entry, other: Entry): boolean {
-  if (one.organization_id !== other.organization_id) return false;
+  // A profile may have got its organization id between the two.
+  const isSameProfile = other.profile_id && one.profile_id === other.profile_id;
+  if (one.organization_id !== other.organization_id && !isSameProfile) return false;
   const isSameKind = one.operation.split(".")[0] === other.operation.split(".")[0];
   return (one.policy?.id ?? null) === (other.policy?.id ?? null) && isSameKind;
 }

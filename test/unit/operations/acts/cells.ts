@@ -161,6 +161,17 @@ const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry:
   },
   "an item of that name in another organization": (earlier) => {
     const policy = { id: "p1", item: "app" };
+    const other = { ...done, resource_id: "oac_1", policy, profile_id: "other" };
+    const made = entryOf("oauth_client.create", { ...other, ...earlier });
+    return { entry: entryOf("oauth_client.create", { policy, organization_id: "o1" }), others: [made] };
+  },
+  "an item of that name, when the environment named no organization": (earlier) => {
+    const about = { policy: { id: "p1", item: "app" }, profile_id: "" };
+    const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_1", ...about, ...earlier });
+    return { entry: entryOf("oauth_client.create", { ...about, organization_id: "o1" }), others: [made] };
+  },
+  "the same item, before its profile had an organization id": (earlier) => {
+    const policy = { id: "p1", item: "app" };
     const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_1", policy, ...earlier });
     return { entry: entryOf("oauth_client.create", { policy, organization_id: "o1" }), others: [made] };
   },
@@ -182,6 +193,7 @@ const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry:
 const otherItems = new Set([
   "an item of that name in another policy",
   "an item of that name in another organization",
+  "an item of that name, when the environment named no organization",
   "a key of the same name as a client",
   "the same client on another account",
   "no client of this one",

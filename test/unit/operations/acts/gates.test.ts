@@ -98,9 +98,11 @@ describe("overwrite needs each of its conditions", () => {
     ["an expired key does not count", " && !isExpiredKey(one, entry)", ""],
     [
       "an item's entries are of one organization",
-      "if (one.organization_id !== other.organization_id) return false;",
+      "if (one.organization_id !== other.organization_id && !isSameProfile) return false;",
       "",
     ],
+    ["or of one profile", " && !isSameProfile", ""],
+    ["which is not the environment", "other.profile_id && one", "one"],
     ["a command that took no secret is free", " && proofOf(place) !== undefined;", ";"],
     ["another command is free", "isSamePlace(place, at) && proofOf", "proofOf"],
     ["the secret behind a command may be of a revoked client", " && !(await isRevokedBy(journal, all, one))", ""],
