@@ -19,9 +19,9 @@ export type SecretFormat = z.infer<typeof Format>;
 const optionalText = z.optional(z.string());
 
 const contentFields = {
-  /** The `MachineId` of the only machine that reaches the destination. */
+  /** A machine's id (`MachineId`), if only that machine reaches the destination. */
   machine: optionalText,
-  /** Keyed digest of the secret, recorded before the write. For a store that cannot be read, a version. */
+  /** Keyed digest of the written text. For a store that cannot be read, its version before or after the write. */
   proof: optionalText,
   /** Digest or version of the content that a person agreed to replace. */
   consent: optionalText,
@@ -61,7 +61,7 @@ const Single = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("store"),
     to: z.string(),
-    /** Other facts that identify the place, such as the server. */
+    /** What a later process needs besides the address, such as the server. */
     facts: z.record(z.string(), z.string()),
     ...contentFields,
   }),

@@ -31,7 +31,7 @@ export function isSettled(state: string): boolean {
   return settled.has(state);
 }
 
-/** @returns ISO 8601 UTC; undefined if nothing delays the next step */
+/** @returns when the next step is due, ISO 8601 UTC; undefined if no time was set for it */
 export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): string | undefined {
   if (state === "waiting") return detail.overlap_until;
   return state === "open" && detail.in_flight !== true ? detail.put_off_until : undefined;
@@ -75,7 +75,7 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
   return !isSettled(entry.state) && !(Date.parse(dueAt(entry) ?? "") > nowMs);
 }
 
-/** True if the entry's next step would do nothing yet. An overlap that ends by use may end earlier than its time. */
+/** True while a rotation waits for the end of its overlap. An overlap that disuse may end earlier does not count. */
 export function isEarly(entry: Entry, nowMs: number): boolean {
   return entry.state === "waiting" && entry.detail.overlap_unused_ms === undefined && !needsAttention(entry, nowMs);
 }
@@ -250,7 +250,7 @@ export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
   return detail.mode === "in_place";
 }
 
-/** Marks a journal whose entries were moved to another journal. */
+/** Marks a journal whose entries were moved, or are being moved, to another journal. */
 export interface MoveMark {
   readonly to: string;
   readonly isUnfinished: boolean;

@@ -30,7 +30,7 @@ export type { Condition, EscrowStore, Holder } from "./store.ts";
 /** An entry leased to this process: no other process may change it until the lease ends. */
 export interface EntryLease {
   readonly entry: Entry;
-  /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
+  /** Set if the last holder did not release the entry: a request of that holder may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
   /** The record is durable once the promise is fulfilled. @throws Failure; `entry` is then unchanged */
   record(change: Partial<EntryProgress>): Promise<Entry>;
@@ -77,7 +77,7 @@ export class StoredJournal {
   readonly isShared: boolean;
   readonly digests: SecretDigests;
   readonly escrowDigests: SecretDigests;
-  /** Encrypted secrets awaiting delivery. A journal in a file has none: only its own machine could claim them. */
+  /** Encrypted secrets awaiting delivery. A journal in a file has none, because no other machine could claim them. */
   readonly escrow?: EscrowStore;
   readonly #store: Store;
   readonly #parts: Required<JournalOptions>;
@@ -193,8 +193,9 @@ export class StoredJournal {
 
   /**
    * Leases the entry that the change resumes, or a new entry, which is then durable.
-   * @throws Failure `conflict` if the key belongs to another request, or the request is unfinished under another
-   * account; `secret_lost` or `undelivered` if an earlier entry of the request needs attention first
+   * @throws Failure `conflict` if the key belongs to another request or account, or the request is unfinished under
+   * another account; `secret_lost` or `undelivered` if an earlier entry of the request needs attention first; `usage` if
+   * the journal was moved
    */
   admit(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission> {
     const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(requestOf(intent, choice)));
@@ -240,7 +241,7 @@ export class StoredJournal {
 
   /**
    * Resumes the entry with the user's key. Without a key, resumes the oldest unfinished entry of the request that no
-   * other process holds.
+   * other process holds, except one whose secret is lost or kept.
    */
   async #resumeNow(lookup: LookupResult, request: AdmissionRequest): Promise<Admission | Busy | undefined> {
     const { intent, key, fresh } = request;
@@ -256,7 +257,7 @@ export class StoredJournal {
       const taken = await this.#store.take(entry.id);
       if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
-      // Its last holder finished the entry after the lookup.
+      // Its last holder changed the entry's state after the lookup.
       await taken.release();
       return this.#resumeNow(await this.#look(request), request);
     }
@@ -294,7 +295,7 @@ export class StoredJournal {
   #lease(hold: Hold, { isNew = false } = {}): EntryLease {
     this.#holds.add(hold);
     let { entry, content } = hold;
-    // A failed append may have left part of a record, so its number is not used again.
+    // A failed append may have left part of a record, so the number of that record is not used again.
     let { sequence } = entry;
     let isReleased = false;
     let trusted = isNew ? Promise.resolve(true) : undefined;
@@ -368,7 +369,11 @@ export class StoredJournal {
     }
   }
 
-  /** Imports all entries or none. @throws Failure `conflict` if an entry contradicts this journal */
+  /**
+   * Imports all entries or none.
+   * @throws Failure `conflict` if an entry contradicts this journal or is in use; `usage` for invalid records, or if the
+   * journal was moved
+   */
   async merge(imported: ImportedEntries, options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };

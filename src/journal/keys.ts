@@ -9,7 +9,7 @@ import type { Signed } from "./record.ts";
 type Judgment = "valid" | "unknown" | "wrong";
 
 export interface Keys {
-  /** @returns the first key's name and the HMAC; empty without a key */
+  /** @returns the first key's name and the HMAC. Makes a missing machine key. @throws Failure `usage` without a team's key */
   sign(content: string): string;
   judge(record: Signed): Judgment;
   readonly digests: SecretDigests;
@@ -20,13 +20,13 @@ export interface Keys {
 
 /** HMACs that identify a delivered secret at its destination, or prove that integ wrote an escrowed text. */
 export interface SecretDigests {
-  /** @throws Failure `usage` if there is no key and none can be made */
+  /** @throws Failure `usage` without a team's key */
   of(text: string): string;
   /** False also if this machine lacks the digest's key. */
   fits(text: string, digest: string): boolean;
 }
 
-/** Without the team's keys, a machine can read the journal, but trusts no record and changes nothing. */
+/** Without the team's keys, a machine can read the journal, but trusts no record and writes none. */
 export function missingKeys(path: string): Keys {
   const refuse = (): never => {
     throw new Failure("usage", `This machine has no key of the team's journal ${path}.`, {
@@ -84,7 +84,7 @@ export function keyRing({ read, make, readEarlier = () => [] }: KeySource): Keys
     const [actual, expected] = [Buffer.from(mac), Buffer.from(macOf(usedKey, text))];
     return actual.length === expected.length && timingSafeEqual(actual, expected) ? "valid" : "wrong";
   };
-  // An HMAC for one use must be invalid for another: each use has a tag, and no record starts with one.
+  // An HMAC for one use must be invalid for another: each use has a tag, and no record starts with a tag.
   const digestsFor = (tag: string, earlier: () => readonly string[] = () => []): SecretDigests => ({
     of: (text) => hmac(`${tag}\0${text}`),
     fits: (text, digest) =>

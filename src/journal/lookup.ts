@@ -24,7 +24,7 @@ export interface EntryFilter {
   readonly ids?: readonly string[];
   readonly parent?: string;
   readonly replaces?: string;
-  /** A client or key that the entry created, changed or revoked; also a `client_id`. */
+  /** A client or key that the entry created, adopted, changed or revoked; also a `client_id`. */
   readonly resource?: string;
   readonly item?: string;
   /** The service account of a client that the entry creates or adopts. */

@@ -17,7 +17,7 @@ export interface Merged {
 }
 
 export interface MergeOptions {
-  /** Accept the mark of an earlier move, and sign all records with this journal's key. */
+  /** Accept the mark of an earlier move, and sign all added records with this journal's key. */
   readonly isMove?: boolean;
   /** Ids of entries that the user trusts: this journal's key signs their records. */
   readonly trusted?: ReadonlySet<string>;

@@ -44,7 +44,11 @@ function keysIn(list: string | undefined, where: string): string[] | undefined {
   return list ? parseKeys(list, where) : undefined;
 }
 
-/** Creates all tables of a team's journal or none. @returns a new key, which integ does not store, if the tables were new */
+/**
+ * Creates all tables of a team's journal or none.
+ * @returns a new key, which integ does not store, if the tables were new
+ * @throws Failure `usage` for a journal in a file
+ */
 export async function initJournal({ place, team: { env }, actor }: JournalParts) {
   if ("path" in place)
     throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {

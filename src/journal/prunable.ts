@@ -47,7 +47,7 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
 
 /**
  * @returns ids of entries that `prunable` could remove at any age. The rotations between an entry that stays and the
- * entry with its policy item stay too, because the policy finds its client or key through them.
+ * entry with its policy item stay too, because the policy finds the item's client or key through them.
  */
 export function archivable(
   entries: readonly Entry[],

@@ -27,9 +27,9 @@ const Exchange = z.union([
 
 /** What integ needs to continue an entry. Unknown keys are kept. */
 export const detailShape = {
-  /** How many runs of `integ apply` failed on this entry. */
+  /** How many failures of `integ apply` count toward a stalled item. */
   failures: number,
-  /** The machine and state folder that keep the secret for `claim`. */
+  /** The machine and state folder that recorded the secret as undelivered, and normally keep it for `claim`. */
   kept_at: optional,
   /** Machines and state folders that sent the request and may keep a secret. */
   attempted_at: z.optional(z.array(text)),
@@ -52,7 +52,7 @@ export const detailShape = {
   sent_as: optional,
   old_client: optional,
   keep_old: flag,
-  /** The profile's token endpoint at the admission, only to report a later change; null if it had none. */
+  /** The profile's token endpoint at the admission, only for messages; null if it had none. */
   proof: z.optional(z.nullable(Proof)),
 
   // Fields of access keys, whose requests have no idempotency key.
@@ -73,7 +73,7 @@ export const detailShape = {
   old_key: optional,
   bound_to: z.optional(textOrNull),
   update_profile: flag,
-  /** How a key's new secret is proven; null if the profile cannot prove it. */
+  /** The profile's exchange of a key's secret at the admission, only for messages; null if it had none. */
   exchange: z.optional(z.nullable(Exchange)),
 
   // Fields of rotations and creations.

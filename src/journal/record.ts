@@ -29,7 +29,7 @@ export interface Signed {
 export interface EntryRecords {
   readonly id: string;
   readonly records: readonly Signed[];
-  /** A record was already missing when the file was last rewritten. */
+  /** A record was already missing or edited when the file was last rewritten to remove damage. */
   readonly hasKnownGap?: boolean;
   /** How the entry's row in PostgreSQL contradicts its records. */
   readonly mismatch?: string | undefined;
@@ -67,7 +67,7 @@ export interface HeaderFacts {
   readonly moved?: MoveMark | undefined;
   /** The highest id in the archive. */
   readonly archived?: string | undefined;
-  /** Entries that lacked a record when the file was last rewritten. */
+  /** Entries with a missing or edited record when the file was last rewritten to remove damage. */
   readonly gaps?: readonly string[] | undefined;
 }
 
@@ -93,7 +93,7 @@ export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | u
   if (!text.startsWith(sum, recordStart.length)) return undefined;
   const body = text.slice(bodyStart);
   const head = recordHead.exec(body);
-  // Array destructuring would take as long as the checksum.
+  // Array destructuring would be as slow as the checksum.
   if (head) return { kind: "record", sum, after: head[1]!, id: head[3]!, n: Number(head[4]), state: head[5]! };
   const format = Number(/^"v":([1-9]\d{0,8}),/.exec(body)?.[1]);
   if (Number.isNaN(format)) return undefined;

@@ -1,4 +1,4 @@
-// Decides which of several rotations of a client or key may continue.
+// Finds the rotations of a client or key and their creations, and decides which of several rotations may continue.
 import { Failure } from "../errors.ts";
 import type { Intent } from "./admission.ts";
 import { type Entry, isInPlace, isSettled, mayHaveArrived, rotatedBy } from "./entry.ts";
@@ -18,7 +18,7 @@ export async function settledRotations(journal: Entries, of: AnyRotation): Promi
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
 
-/** @returns the finished rotation that replaced this client or key; undefined without one or if the journal is unreadable */
+/** @returns the `done` rotation that replaced this client or key; undefined without one or if the journal is unreadable */
 export async function rotationFrom(journal: Entries, id: string): Promise<Entry | undefined> {
   const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
     if (error instanceof Failure) return [];
@@ -65,7 +65,7 @@ export interface Concurrency {
   readonly clock: { elapsed(): number; sleep(ms: number): Promise<void> };
   readonly wasActive: boolean;
   readonly settledBefore: ReadonlySet<string>;
-  /** `--new`: ignore an unfinished rotation that no process works on. */
+  /** `--new`: an unfinished rotation counts only if a process works on it, and not at all if both are replacements. */
   readonly fresh?: boolean | undefined;
 }
 
@@ -90,7 +90,6 @@ async function checkPrecedence(
     (state === "done" || (state === "unusable" && detail.mode === "in_place")) &&
     (!settledBefore.has(id) || (wasActive && detail.mode !== "in_place" && detail.keep_old !== true));
   if (isSettled(other.state)) return wasFaster(other) ? other : undefined;
-  // With `--new`, two replacements may both continue.
   if (fresh && !isInPlace(own) && !isInPlace(other)) return undefined;
   // `own` must not rotate a key that the replacement `other` will revoke.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
@@ -123,9 +122,9 @@ async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency
 }
 
 /**
- * @returns a later rotation of the same key that makes this rotation in place out of date: repeating its request would
- * replace the later secret, and its own secret no longer works. If its own secret may be kept, a later
- * rotation counts only if it certainly ended that secret.
+ * @returns a later rotation of the same key that makes `entry`, a rotation in place, out of date: repeating the request of
+ * `entry` could replace the later secret, and the secret of `entry` may no longer work. If that secret may be kept, only a
+ * rotation that certainly ended it counts.
  */
 export async function laterRotation(
   journal: Entries,

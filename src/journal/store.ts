@@ -1,4 +1,4 @@
-// Defines the interface of the journal's stores, on which journal.ts builds.
+// Defines the interface of the journal's stores, on which journal.ts builds, and how to wait for another process.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { shell } from "../next-step.ts";
@@ -79,7 +79,7 @@ export interface NewRecord extends Signed {
 export interface Hold {
   readonly entry: Entry;
   readonly content: string;
-  /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
+  /** Set if the last holder did not release the entry: a request of that holder may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
   /** The record is durable once the promise is fulfilled. @throws Failure if another process has taken the entry */
   append(record: NewRecord): Promise<void>;
@@ -133,7 +133,7 @@ export interface Store {
   readonly escrow?: EscrowStore;
   /** @returns entries, the newest first; some may not match the filter */
   select(filter: EntryFilter): AsyncIterable<Entry>;
-  /** @returns without `ids` all entries, in ascending order of their ids */
+  /** @returns the records of these entries; without `ids` of all entries, in ascending order of the ids */
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;

@@ -1,4 +1,4 @@
-// Rotates a client: creates another client of the same service account and proves it by a token exchange.
+// Rotates a client by creating another client of the same service account. The steps are in rotation.ts.
 import type { CreationRequest } from "../api/oauth-client-creation.ts";
 import type { Failure } from "../errors.ts";
 import { detailOf, type Entry } from "../journal/entry.ts";

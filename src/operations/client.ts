@@ -92,7 +92,7 @@ const creationContext = { what: "create the OAuth client", change: true } as con
 interface Run extends CreationWork {
   /** Ids that the new client cannot have: a receipt with one of them describes an earlier client. */
   readonly formerIds: readonly string[];
-  /** The entry had already ended when its idempotency key was typed again. */
+  /** The entry was already `done`, `replaced` or `unusable` when its idempotency key was typed again. */
   readonly isOver: boolean;
   readonly isDelivered: boolean;
 }
@@ -136,7 +136,7 @@ async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined,
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
   const now = await currentDigest(run);
-  // The first credential decides: under another account, the idempotency key names another request (§4.2 rule 2).
+  // The first attempt's digest stays: under another account, the idempotency key names another request (§4.2 rule 2).
   const first = isDeferred(lease.entry) ? undefined : lease.entry.detail.sent_as;
   const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: attemptTimes(bench, lease.entry) };
   await recordAttempt(run, { state: stateBefore === undefined ? "open" : lease.entry.state, place, detail });
@@ -146,7 +146,7 @@ async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined,
     );
 }
 
-/** The longest time that integ assumes between a request and the creation of its client. */
+/** A client that was created at most this long after a recorded send time counts as created by this journal's requests. */
 const sendWindowMs = 30 * 60_000;
 
 function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
@@ -155,8 +155,8 @@ function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] 
 }
 
 /**
- * @returns the places that may have the secret. If the journal has no request from the time of the client's creation, the
- * journal was probably restored from a backup, and its newer copy delivered the secret.
+ * @returns the places that may have the secret. If no recorded request fits the time of the client's creation, this journal
+ * was probably restored from a backup, and the places include its newer copy.
  */
 function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;
@@ -222,7 +222,7 @@ async function applyAnswer(
   }
 }
 
-/** @returns undefined once the client is active: the repeated request may then return its secret (§4.2) */
+/** Once the client is active, the repeated request may return its secret (§4.2). @throws Failure `pending` or `unusable` */
 async function waitForCompletion(run: Run, { id }: OAuthClient): Promise<undefined> {
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
@@ -297,7 +297,7 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   });
 }
 
-/** If the account may have the maximum number of clients (§8), lists clients that a person can revoke. */
+/** If the service account may have the maximum number of clients (§8), the failure lists clients that a person can revoke. */
 async function slotFailure(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
   // Other codes concern the idempotency key (§7). A response that names a parameter has another cause.

@@ -53,10 +53,18 @@ export interface Outcome {
 }
 
 export interface CreationContract extends Credential {
-  /** Resumes an earlier process's delivery. @returns undefined if the secret is not found */
+  /**
+   * Resumes an earlier process's delivery.
+   * @returns undefined if there is none to resume
+   * @throws Failure `undelivered` if a person must claim the secret
+   */
   continueDelivery(work: CreationWork): Promise<ContinuedDelivery | undefined>;
   send(work: CreationWork): Promise<Outcome>;
-  /** Set only for keys, whose requests have no idempotency key. @returns undefined if the secret of the found key is lost */
+  /**
+   * Set only for keys, whose requests have no idempotency key.
+   * @returns undefined if the secret of the found key is lost
+   * @throws Failure `outcome_unknown` if the search is inconclusive
+   */
   searchKey?(work: CreationWork): Promise<Outcome | undefined>;
   /** @throws Failure if the key has been used: then someone has its secret */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
@@ -96,7 +104,7 @@ export async function create(
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${resumptionWords(lease.entry)}`);
     const made = await finishCreation(contract, { ...options, bench, lease, destinationOf: () => destination });
-    // A team's journal is searched from this entry on: if it is resumed and old, later creations are not simultaneous.
+    // A team's journal is searched from this entry on. After an old, resumed entry, later creations are not simultaneous.
     if (kind === "new" || !bench.journal.isShared) await warnOfSimultaneous(bench, lease.entry, since);
     return made;
   });
@@ -264,7 +272,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   });
 }
 
-/** If a replacement was sent, an earlier run has already revoked the client or key whose secret is lost. */
+/** Revokes the client or key whose secret is lost. If a replacement was sent, an earlier run has already revoked it. */
 async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { id: entry, resource_id: id } = lease.entry;
   const others = await bench.journal.select({ all: true, replaces: entry });

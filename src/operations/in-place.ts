@@ -43,7 +43,7 @@ const unknownMeaning =
   "The new secret did not arrive, and the old secret may have stopped working. integ did not replace the old secret.";
 const repeatMeaning = "The command below rotates the key again: its current secret may stop working.";
 
-/** Call this before you ask a person: the person's answer does not cover a later rotation by another process. */
+/** @returns ids of the key's finished rotations. Read them before you ask a person, whose answer covers no later rotation. */
 export function earlierRotations({ journal, account }: Workbench, id: string): Promise<ReadonlySet<string>> {
   return settledRotations(journal, {
     ...accountFields(account),
@@ -99,7 +99,7 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
   }
 }
 
-/** After the later rotation, this rotation's secret no longer works. */
+/** Ends a rotation that `later` makes out of date. The kept secret is destroyed only if `later` has succeeded. */
 export async function endSuperseded(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
   const { id } = lease.entry;
   await assertTrusted(bench, [later]);
@@ -142,9 +142,9 @@ async function rotateNow(work: SecretWork, stateBefore?: SendOptions["stateBefor
 }
 
 /**
- * Proves a secret before it replaces the profile's own. An unproven secret replaces it too, because the service returned it
- * for this key. The secret stays kept for `claim` if the service refuses it, if the key cannot be used, or if the secret is
- * unproven and the key has another id.
+ * Proves a new secret before it becomes the profile's. An unproven secret becomes the profile's too, because the service
+ * returned it for this key. The secret stays kept for `claim` if the service refuses it, if the key cannot be used, or if
+ * the secret is unproven and the key has another id.
  */
 function ownProof(
   bench: Workbench,
@@ -189,7 +189,7 @@ export async function recoverKeyRotation(
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
-/** If the key is the profile's own, a request shows whether the old secret still works. */
+/** If the key is the profile's own, a request shows whether the service still accepts the profile's secret. */
 async function unknownOutcomeFailure(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
   const others = otherPlaces(entry, bench.secrets);

@@ -1,4 +1,4 @@
-// Rotates an access key by replacement: creates an equivalent key and proves it by a token exchange.
+// Rotates an access key by creating another key. The steps are in rotation.ts.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";

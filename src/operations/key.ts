@@ -51,7 +51,7 @@ export interface KeyCreation {
   readonly request: AccessKeyRequest;
   /** The normalized expiry, so that `in 90d` is the same intent tomorrow. By default, the request's `expiresAt`. */
   readonly expiry?: string;
-  /** `--marker`: the name gets a mark that identifies an orphan with certainty. */
+  /** `--marker`: the name gets a random mark, which identifies the key in the list with certainty. */
   readonly marked: boolean;
 }
 
@@ -137,7 +137,7 @@ export interface SendOptions {
   readonly change: "create key" | "rotate key";
   readonly id?: string;
   readonly unknownMeaning: string;
-  /** The entry's state before the request, which a refusal leaves unchanged. */
+  /** The state to keep if the request is refused: an earlier attempt may have changed the secret. */
   readonly stateBefore?: "unknown" | "secret_lost" | undefined;
 }
 
@@ -163,7 +163,7 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
   });
 }
 
-/** Keeps the secret of a broken response, which may be its only copy. */
+/** Records the unknown outcome. A secret in the broken response is kept, because it may be the only copy. */
 async function recordLostAnswer(
   { bench, lease }: SecretWork,
   answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
@@ -205,7 +205,7 @@ export async function takeSecret(
   return issued;
 }
 
-/** Proves a key's secret by a token exchange (§5.3). @returns false if the profile has no exchange */
+/** Proves a key's secret by a token exchange (§5.3). @returns false if the profile has no exchange. @throws Failure if it fails */
 export async function proveSecret(bench: Workbench, rotation: Entry, secret: string): Promise<boolean> {
   const { account } = bench;
   // Journal data must not decide where a secret is sent, so the profile's exchange is used.

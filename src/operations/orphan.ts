@@ -24,7 +24,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
   return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
-/** Soon after its request, a key may still be missing from the list, so the search is repeated once if `waitMs` allows it. */
+/** Soon after the request, a key may still be missing from the list, so the search is repeated once if `waitMs` allows it. */
 export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await searchCriteria(bench, entry, rows);
@@ -52,7 +52,7 @@ async function searchCriteria(bench: Workbench, entry: Entry, rows: Rows): Promi
     request,
     marked: entry.detail.marked === true,
     createdAfter: startedAt(entry),
-    // With a wrong clock, the request may be later than its recorded time.
+    // With a wrong or unchecked clock, the request may be later than its recorded time.
     sentUntil: isClockKnown ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown,
     skewMs: clockSkewMs,
@@ -73,7 +73,7 @@ async function knownCreator({ journal }: Workbench, { id, base_url, profile_id }
   return undefined;
 }
 
-/** @returns the keys of other entries. The parent rotation counts only for its old key: its new key is this entry's. */
+/** @returns ids of keys of other entries. The parent rotation counts only for its old key: its new key is this entry's. */
 async function idsOfOtherEntries(
   { journal, secrets }: Workbench,
   { id, parent, base_url }: Entry,
@@ -121,7 +121,7 @@ export async function settleSearch({ bench, lease }: CreationWork, search: Searc
   }
 }
 
-/** @throws Failure unless the found key has this creation's mark: only the mark is certain evidence */
+/** Records the key of a delivered secret. @throws Failure unless it has this creation's mark: nothing else is certain */
 export async function identifyKey({ bench, lease }: CreationWork, search: Search): Promise<void> {
   const { entry } = lease;
   const key = search.kind === "one" || search.kind === "used" ? search.key : undefined;

@@ -21,7 +21,7 @@ import { entryFailure, type Workbench } from "./workbench.ts";
 export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<RotationOptions, "mayRevokeUnproven"> {
   readonly overlap: "leave" | "end";
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
-  /** True if the entry is skipped, and does not fail, when its account cannot be used. */
+  /** True if the entry counts as skipped when its account cannot be used. */
   readonly isOptional?: (entry: Entry) => boolean;
   /** True if the entry is recovered again, with a new account from `benchFor`. */
   readonly mayTryAgain?: (ended: Recovered) => boolean;
@@ -119,7 +119,7 @@ export async function resumeWork(bench: Workbench, lease: EntryLease, options: F
   await finish(bench, lease, options);
 }
 
-/** @returns the unfinished entry whose recovery includes this entry: its parent, the entry that it replaces, or itself */
+/** @returns the topmost unfinished entry above this one (`parent` or `replaces`), whose recovery includes it; else this one */
 export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;

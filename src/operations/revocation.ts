@@ -22,7 +22,7 @@ export interface Credential {
   readonly noun: "client" | "key";
   /** @returns undefined if the service does not show the status. @throws Failure of the read */
   statusOf(bench: Workbench, id: string): Promise<string | undefined>;
-  /** @returns words for a final status, such as `is revoked`; undefined if the credential may still work */
+  /** @returns words such as `is revoked` if the credential does not work; undefined if it may work */
   endOf(status: string | undefined): string | undefined;
   revoke(bench: Workbench, id: string, about: RevocationOptions): Promise<RevocationResult>;
 }
@@ -101,8 +101,8 @@ export const keyCredential: Credential = {
 
 /**
  * Counts the key as revoked if a response or the list shows it as revoked, or if the list no longer has it.
- * @assumed §4.4 and §3.2 do not show the operation: repeating it is safe (RFC 9110 §9.2.2), and 404 and 409 after an attempt that
- * may have arrived can mean that it succeeded; then the list decides.
+ * @assumed §4.4 and §3.2 do not show the operation: repeating it is safe (RFC 9110 §9.2.2), and a 409, or a 404 after an attempt
+ * that may have arrived, can mean that it succeeded; then the list decides.
  */
 function revokeKey(bench: Workbench, id: string, about: RevocationOptions): Promise<RevocationResult> {
   const { grounds, lease, service = bench.account.service } = about;
@@ -129,7 +129,10 @@ function revokedResult(id: string): RevocationResult {
   return { receipt: JSON.stringify({ id, status: "revoked" }), isConfirmed: true };
 }
 
-/** Trusts only a 2xx response that shows this key as revoked; otherwise the list decides. */
+/**
+ * Unless the 2xx response shows this key as revoked, the list decides.
+ * @throws Failure `outcome_unknown` if another key or status is shown
+ */
 async function confirmRevocation(
   answer: Answered<AccessKey>,
   { id, listed }: { readonly id: string; readonly listed: () => Promise<string | undefined> },
@@ -152,7 +155,7 @@ export function unlessHidden(error: unknown): undefined {
   throw error;
 }
 
-/** @returns the key's status in the list, `absent` if the complete list lacks it, undefined if it is not shown */
+/** @returns the key's listed status, `expired` after its expiry, `absent` if the complete list lacks the key, else undefined */
 async function statusInList(bench: Workbench, id: string, service?: Service): Promise<string | undefined> {
   const { key, isWhole } = await keyInList(bench, id, service);
   if (key === undefined) return isWhole ? "absent" : undefined;

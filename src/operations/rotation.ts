@@ -147,7 +147,7 @@ export interface Difference {
   readonly typed: string;
 }
 
-/** The old credential is kept for at most `overlapMs`, or until it has been unused for `unusedMs`. */
+/** The old credential is kept for `overlapMs`, or for less, once it has been unused for `unusedMs`. */
 export interface Overlap {
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
@@ -216,7 +216,7 @@ export async function finishRotation(rotation: Rotation): Promise<RotationResult
 
 const idOf = ({ entry: { resource_id } }: Outcome): string => resource_id ?? "";
 
-/** @returns the due time if the overlap outlasts this command */
+/** Proves the new credential, waits for a short overlap, and revokes the old one. @returns the due time of a longer overlap */
 async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string | undefined> {
   const { bench, lease, creation, oldId, options } = rotation;
   const show = async (due?: string): Promise<void> =>
@@ -239,7 +239,7 @@ async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string 
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
-  // The profile's old credential may already be revoked, so `service` uses its new one.
+  // The profile's old credential may already be revoked, so `service` uses the new one.
   const account = { ...bench.account, service: service ?? bench.account.service };
   const renewed = { ...rotation, bench: { ...bench, account } };
   let times = 0;
@@ -310,7 +310,10 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
   }
 }
 
-/** If no destination can be read back, a later process could not prove the secret, so the proof precedes the delivery. */
+/**
+ * The proof precedes the delivery if the old credential is to be revoked and no destination can be read back later, if the
+ * secret replaces the profile's own credential, or if an earlier proof was recorded.
+ */
 function earlyProof({ bench, lease, options, creation, updatesProfile = false }: Rotation, child: EntryLease) {
   const isLater = lease.entry.detail.keep_old === true || placesOf(options.destination.record).some(isReadable);
   if (isLater && !updatesProfile && child.entry.detail.proven === undefined) return undefined;
@@ -322,7 +325,7 @@ function earlyProof({ bench, lease, options, creation, updatesProfile = false }:
   };
 }
 
-/** The outcome replaces an earlier one, because a key may be rotated between a failed delivery and the next one. */
+/** Records the outcome in place of an earlier one, because a key may be rotated between two deliveries. */
 export async function tryFirst(bench: DeliveryBench, child: EntryLease, prove: () => Promise<boolean>) {
   const tried = await prove().catch(onFailure((failure) => failure));
   const refused = tried instanceof Failure && tried.kind === "auth" ? refusedProof : undefined;
@@ -412,7 +415,7 @@ function proofRefused({ creation, oldId }: Rotation, id: string, error: Failure 
   });
 }
 
-/** The new credential may have been revoked or disabled since its proof. */
+/** Checks the new credential again, which may have been revoked or disabled since its proof. */
 async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor> {
   const { detail } = rotation.lease.entry;
   // A token exchange shows that the credential is active; a person's consent does not.
@@ -471,7 +474,7 @@ async function lostPlaces(
   return missing;
 }
 
-/** @returns the new credential's entry, or a successor's with the same places. @throws Failure `unusable` if none works */
+/** @returns the entry of the new credential, or of a successor in all its places. @throws Failure `unusable` if none works */
 async function workingSuccessor(rotation: Rotation, child: Entry, isFresh = false) {
   const { bench, oldId, creation } = rotation;
   const { noun } = creation;

@@ -67,8 +67,8 @@ export interface DeliveryOptions {
 }
 
 /**
- * Records a file before it reserves space there, and removes an abandoned reserve before its record, so that a crash leaves no
- * unrecorded reserve.
+ * Records a new file before it reserves space there, and removes the reserve of an abandoned file before the record changes, so
+ * that a crash leaves no unrecorded reserve.
  * @param options.isKept true if the secret is safe elsewhere: an abandoned reserve is then removed even if it has the secret
  */
 export async function reserveDestination(
@@ -96,7 +96,10 @@ function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return placesOf(record).filter(({ kind }) => kind === "file");
 }
 
-/** @throws Failure `undelivered` or `conflict` if the secret is kept, else `secret_lost` */
+/**
+ * @throws Failure `undelivered` or `conflict` if the secret is kept, else `secret_lost`; after a delivery, `unusable` if the
+ * receipt differs from the request, or `outcome_unknown` if another process took over the entry
+ */
 export async function deliverSecret(
   delivery: SecretDelivery,
   secret: OneTimeSecret,
@@ -157,7 +160,7 @@ async function tryKeep({ bench, lease }: SecretDelivery, secret: OneTimeSecret):
   }
 }
 
-/** @returns why the secret cannot be kept; undefined if the copy is complete, even if unsynced */
+/** Keeps the secret. @returns why that failed; undefined if the copy is complete, even if unsynced */
 async function keepFailureReason({ secrets }: DeliveryBench, entry: string, secret: OneTimeSecret) {
   try {
     await secrets.keep(entry, secret);
@@ -216,7 +219,7 @@ export function assertMatchesRequest(entry: Entry): void {
   });
 }
 
-/** Called after the entry's end is recorded: a crash leaves an unneeded copy rather than none. */
+/** Called after the entry's end or claim is recorded: a crash leaves an unneeded copy rather than none. */
 export async function destroyCopy(bench: DestroyBench, entry: Entry, evidence?: DestroyEvidence): Promise<void> {
   const { id } = entry;
   try {
@@ -295,7 +298,7 @@ export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] =
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }
 
-/** A broken response may have the only copy of the secret. @returns the likely id, and why the secret was not kept */
+/** A broken response may have the only copy of the secret. @returns the likely id or "", and why keeping the secret failed */
 export async function keepSalvaged(
   { bench, lease }: Omit<SecretDelivery, "destination">,
   { secret, text }: Salvage,
@@ -314,7 +317,7 @@ export async function keepSalvaged(
   }
 }
 
-/** After `secret_lost` the reserved space stays, because it may have the secret. */
+/** After a Failure `secret_lost` the reserved space stays, because it may have the secret. */
 export async function withRelease<T>(delivery: SecretDelivery, work: () => Promise<T>): Promise<T> {
   const { bench, lease, destination } = delivery;
   let mayHaveSecret = false;
@@ -414,7 +417,7 @@ export async function continueDelivery(work: DeliveryToContinue): Promise<Contin
   }
 }
 
-/** False if a person claims the secret for another destination than the recorded one. */
+/** False if a person claims the secret for another destination than the entry's only one. */
 function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
   const before = entry.destination;
   if (claimedBy !== "person" || before === null || before.kind === "several") return true;
@@ -470,7 +473,7 @@ export async function undeliveredIfKept({ bench, lease }: SecretDelivery, failur
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 
-/** If only some destinations have the secret, keeps a copy read from one of them. @returns true if all have it or it was claimed */
+/** If only some destinations have the secret, keeps a copy of it. @returns true if all have the secret, or it was claimed */
 export async function findSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
   if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
   await keepDelivered(bench, lease);

@@ -27,7 +27,7 @@ interface AdmissionOptions extends AdmissionChoice {
 /**
  * If the destination refuses the secret, an earlier process may have delivered it there: that process's entry is then resumed.
  * `isDelivered` needs the entry's lease, because it can complete the delivery.
- * @returns no `place` if the secret was already delivered
+ * @returns no `place` for such an entry
  */
 export async function admitWork(
   { journal, secrets }: Workbench,
@@ -80,7 +80,7 @@ export async function readUntilAnswered<T>(
   return (await retryRead(read, options)).value;
 }
 
-/** @returns ms until the next attempt; null if the request must not be repeated */
+/** @returns ms until the next attempt; null if the request must not be repeated, or `retryForMs` is over */
 export function delayBeforeNext(
   { clock, retryForMs }: Workbench,
   answer: Attempt<unknown>,
@@ -157,7 +157,7 @@ export async function recordingFailure<T>(
   }
 }
 
-/** Records the failure after a last request that changed nothing. @returns the failure that fits the entry's state */
+/** Records a failure whose last request, if any, changed nothing. @returns the failure that fits the entry's state */
 export async function recordFailure(
   bench: Workbench,
   lease: EntryLease,
@@ -226,7 +226,7 @@ export function assertNoneInFlight({ entry, quietUntil }: EntryLease): void {
 /**
  * Reads a pending client until it has another status (§4.2).
  * @assumed §3.1 does not show how `pending` ends: the client is read again and again, and any other status is the end
- * @throws Failure `pending` once `waitMs` is over
+ * @throws Failure `pending` once `waitMs` is over, or of the kind of the interruption
  */
 export async function waitWhilePending(
   bench: Workbench,

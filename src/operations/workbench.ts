@@ -36,20 +36,20 @@ export interface Account {
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
-  /** Shows a rotation's receipt before the old credential is revoked. @param dueAt the end of the overlap, if there is one */
+  /** Shows a rotation's receipt before the old credential is revoked. @param dueAt the end of the overlap, if it is not over */
   showReceipt?(receipt: string, dueAt?: string): Promise<void>;
   waiting(label: string, ms: number): () => void;
   busy(label: string): () => void;
 }
 
-/** An interruption ends `sleep` early: it rejects with the interruption's `Failure`. */
+/** An interruption makes `sleep` reject early, with the interruption's `Failure`. */
 export interface Clock extends ReadClock {
   /** Milliseconds since 1970. The clock may be set at any moment. */
   now(): number;
   random(): number;
   /** Aborted by the first Ctrl-C, SIGTERM or SIGHUP, after which no new work starts. Its reason is the `Failure` to report. */
   readonly interruption: AbortSignal;
-  /** Runs work whose response must not be lost: the first signal leaves the work a few more seconds, a second signal none. */
+  /** Runs work whose result must not be lost: the first signal leaves the work a few more seconds, a second signal none. */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -124,7 +124,7 @@ export async function recordOrWarn(
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<boolean> {
-  // Other machines cannot see which state folder keeps the secret, so the record names it.
+  // Other machines cannot see which state folder keeps the secret, so the record names the folder.
   const { detail = lease.entry.detail } = change;
   const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {

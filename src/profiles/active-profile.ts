@@ -1,4 +1,4 @@
-// Loads a profile's credential when it is first needed, and only for its origins (§5.1 to §5.3).
+// Loads a profile's credential at its first use, and only for the credential's origins (§5.1 to §5.3).
 import type { ClientProof } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import type { Credentials } from "./credentials.ts";
@@ -38,7 +38,7 @@ export interface ActivationTools {
 
 type Access = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
 
-/** Caches the first result, so that a command or keychain is used once. */
+/** Caches the first success, so that a command or keychain is not used again. */
 function once<T>(get: () => Promise<T>): () => Promise<T> {
   let cached: Promise<T> | undefined;
   return () => {

@@ -31,7 +31,7 @@ function parseAddress(text: string, label: string): URL {
 
 /**
  * @returns origin and path without a final slash
- * @throws Failure `usage` for http except on loopback, and for credentials, a query or a fragment
+ * @throws Failure `usage` for an invalid URL, http except on loopback, credentials, a query or a fragment
  */
 export function checkBaseUrl(text: string, label = "base URL"): string {
   const url = parseAddress(text, label);

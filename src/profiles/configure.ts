@@ -40,7 +40,7 @@ export interface ProfileSettings {
   readonly escrow?: string[] | null;
   readonly destinations?: { readonly allow: string[] } | null;
   readonly credential?: NewCredential | null;
-  /** Changes the current API key; ignored for other credentials. */
+  /** Changes facts about the current API key, not its secret; ignored for other credentials. */
   readonly key?: { readonly basic_style?: BasicStyle; readonly key_id?: string | null };
 }
 
@@ -230,8 +230,8 @@ export async function addProfile(
 /**
  * A base URL with another origin removes and reports the old origin's settings.
  * @param options.over the credential that the change may replace
- * @throws Failure `usage` for an invalid setting; `conflict` if the profile's credential is not `over`; `failed` if
- * another process changed the profile's address
+ * @throws Failure `usage` for an unknown profile or an invalid setting; `conflict` if the profile's credential is not
+ * `over`; `failed` if another process changed the address for which a new secret was given
  */
 export async function editProfile(
   { store, credentials }: ProfileStores,

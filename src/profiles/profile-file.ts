@@ -123,7 +123,7 @@ const Profile = z.looseObject({
   /** The origins that the credential was given for (`originsOf`); empty without a credential. */
   credential_origins: z.array(z.string()),
   legacy: z.optional(LegacyAccess),
-  /** The token endpoint that proves new clients and receives their secrets. Client credentials contain their own. */
+  /** The token endpoint that proves new clients and receives their secrets. Client credentials contain their own endpoint. */
   oauth: z.optional(OAuthSettings),
   /** The address of the team's journal, without a password. */
   journal: z.optional(z.string()),

@@ -166,8 +166,8 @@ export function needsChoice({ flagProfile, env, stored }: ResolutionInput): bool
 
 /**
  * Chooses `-p`, else `INTEG_BASE_URL` with a credential (profile `env`), else `INTEG_PROFILE`, else the default.
- * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials, an address without a
- * credential, or an unknown name; `auth` if nothing is configured
+ * @throws Failure `usage` as `environmentProfile`, and for a credential variable without `INTEG_BASE_URL`, an unknown
+ * name or a missing default; `auth` if no profile is configured
  */
 export function resolveProfile(input: ResolutionInput): Resolution {
   if (input.flagProfile !== undefined) return fromFlag(input.flagProfile, input);
@@ -231,7 +231,7 @@ export interface EnvironmentProfile {
   readonly oauth?: OAuthSettings;
 }
 
-/** @returns the UUID in lower case (§4.4, RFC 9562 §4) */
+/** @returns the UUID in lower case (§4.4, RFC 9562 §4); undefined if unset. @throws Failure `usage` for other text */
 export function organizationIdFrom(env: Environment): string | undefined {
   const value = variable(env, "INTEG_ORGANIZATION_ID");
   if (value !== undefined && !organizationIdPattern.test(value)) {
@@ -313,7 +313,7 @@ function oauthFrom(env: Environment): OAuthSettings | undefined {
 
 /**
  * @returns undefined without `INTEG_BASE_URL`
- * @throws Failure `usage` for a missing, ambiguous or incomplete credential, or an invalid region or address
+ * @throws Failure `usage` for a missing, ambiguous or incomplete credential, or an invalid variable
  */
 export function environmentProfile(env: Environment): EnvironmentProfile | undefined {
   const address = variable(env, "INTEG_BASE_URL");

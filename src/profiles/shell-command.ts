@@ -41,7 +41,7 @@ export interface ShellOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The shell passes the input through these programs; without them, the command would get empty input. */
+/** `cat` passes the input to the command, and `wc` counts the bytes that stay unread. */
 export const inputTools = ["cat", "wc"] as const;
 
 // Node gives a child a socket as standard input, but users of kubectl, vault and gh open `/dev/stdin`, which fails for
@@ -81,7 +81,7 @@ interface EndOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** At the time limit or on abort, kills all processes of the command, so that none of them still reads the secret. */
+/** At the time limit or on abort, kills the command and its descendants, which could still read the secret. */
 function endOf(
   child: ChildProcess,
   streams: Promise<unknown>,

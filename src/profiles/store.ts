@@ -146,7 +146,7 @@ class FileProfileStore implements StoredProfiles {
   }
 
   /**
-   * conf ignores short writes on a full disk, so it writes a candidate, which is checked, then renamed. If the path is
+   * conf ignores short writes on a full disk, so conf writes a candidate, which is checked, then renamed. If the path is
    * a symbolic link, its target is replaced.
    */
   #write(file: ProfileFile): void {

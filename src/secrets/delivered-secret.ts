@@ -1,4 +1,4 @@
-// Writes secret files, and reserves their space first, so that a full disk cannot lose a secret.
+// Writes secret files into reserved space, so that a full disk cannot lose a secret, and checks content before an overwrite.
 import { timingSafeEqual } from "node:crypto";
 import {
   closeSync,
@@ -56,7 +56,7 @@ function blank(fd: number): void {
   fsyncSync(fd);
 }
 
-/** True if the file was truncated, which `fillReserve` does only after it has synced the content. */
+/** True if the file's length is not that of a reserve: `fillReserve` truncates a file only after it has synced the content. */
 export function isCut(fd: number): boolean {
   return fstatSync(fd).size !== reserveBytes;
 }
@@ -153,7 +153,7 @@ const mostAttempts = 8;
 const longestPauseMs = 2000;
 
 /**
- * Writes if the current content may be replaced and stays unchanged meanwhile.
+ * Writes if the current content may be replaced, and starts again if `write` finds other content.
  * @param how.write returns false, without writing, if the content has changed
  * @throws Failure of `may`, or `conflict` if the content keeps changing
  */

@@ -16,7 +16,7 @@ export interface OneTimeSecret {
   readonly id: string;
   /** The id that an OAuth client uses in a token exchange. */
   readonly clientId?: string;
-  /** The response with the secret, which stdout receives. */
+  /** The text with the secret, which stdout receives. Empty if the secret was read back from a destination. */
   readonly receipt: string;
 }
 
@@ -46,7 +46,7 @@ export type DestinationOption =
       readonly name: string;
       /** The recorded profile's id: another profile of the same name is refused. */
       readonly profileId?: string;
-      /** The acting profile, whose credential the user agreed to replace. */
+      /** Set for the acting profile, whose credential the user agreed to replace. */
       readonly own?: true | undefined;
     } & ContentConsent)
   | ({
@@ -210,7 +210,7 @@ export type Found =
   | (FoundContent & {
       readonly is: "hidden";
       readonly version: string;
-      /** The place of a command may differ by these. */
+      /** The entry's facts that may select another place of the same command. */
       readonly differsBy?: readonly ("serviceAccount" | "profile")[];
     });
 
@@ -232,7 +232,7 @@ export interface Delivery<R extends DestinationRecord = DestinationRecord> {
 
 export interface Preparation {
   readonly before?: DestinationRecord | null;
-  /** The secret is kept, so that a destination may fail without stopping the others. */
+  /** If the secret is kept, a destination that fails does not stop the others. */
   readonly isKept?: boolean;
   /** Called with the content before the request, so that a refusal prevents the request. */
   readonly may?: MayReplace;
@@ -296,7 +296,7 @@ export interface Destination {
   deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void>;
   /** Removes the reserve unless a secret was delivered. Safe to repeat. */
   release(): Promise<void>;
-  /** Runs the check again. @returns its output; undefined unless the check prints the secret. @throws Failure `pending` */
+  /** Runs an `output` check again. @returns its output; undefined without such a check. @throws Failure if the check fails */
   shownBy?(record: SingleRecord, about: Shown): Promise<string | undefined>;
 }
 
@@ -316,7 +316,7 @@ export interface SingleDestinationPlace extends Destination {
 export interface RememberedDestination {
   /**
    * Checks whether the secret arrived. Renames a complete file that a crash left under its reserved name.
-   * @throws Failure if `may` refuses or the rename fails: the secret is not lost and must not be replaced
+   * @throws Failure if `may` refuses, the rename fails or the place is unreadable: the secret may be there
    */
   completeDelivery(may: MayReplace): Promise<boolean>;
   /**

@@ -58,8 +58,8 @@ function sealedText(entry: string, text: string): string {
 
 /**
  * @param path of a file that age-keygen wrote, with one identity per line
- * @throws Failure `usage` for a line that is not an identity; `undelivered` if no path is set or no identity fits;
- * `auth` without a valid seal
+ * @throws Failure `usage` for a file that is open to others or has a line that is not an identity; `undelivered` if no path
+ * is set or no identity fits; `auth` without a valid seal; `failed` if the text is not a secret
  */
 export async function decryptSecret(text: string, path: string | undefined, seal: Seal): Promise<OneTimeSecret> {
   const decrypter = new Decrypter();

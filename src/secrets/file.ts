@@ -80,7 +80,7 @@ function mayReplace(file: Stats, folder: Stats): boolean {
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
 }
 
-/** Refuses a target that cannot be inspected, because the write would fail. */
+/** @throws Failure `usage` for an unsuitable target, or one that cannot be inspected */
 function checkTarget(target: FileTarget, own: readonly string[]): void {
   try {
     inspectTarget(target, own);

@@ -1,5 +1,5 @@
 // `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>` or `github:org/<organization>#<NAME>`: a GitHub Actions secret.
-// GitHub never returns it, so a delivery is proven by GitHub's response and the secret's time of change.
+// GitHub never returns the secret, so a delivery is proven by GitHub's response and the secret's time of change.
 import { flags } from "../next-step.ts";
 import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";

@@ -196,7 +196,7 @@ export interface SecretKeeping {
   escrow(entry: string, secret: OneTimeSecret): Promise<boolean>;
   isKept(entry: string): boolean;
   isEscrowed(entry: string): boolean;
-  /** @throws Failure `failed` if the secret is missing or damaged */
+  /** @throws Failure `failed` if the secret is missing or damaged; for an encrypted one, as `decryptSecret` */
   readKept(entry: string): Promise<OneTimeSecret>;
   /** Also removes the ciphertext. Only the act `destroy` may call this. Safe to repeat. */
   destroyKept(entry: string): Promise<void>;

@@ -132,7 +132,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return { run, stderr: Buffer.concat(chunks).toString("utf8") };
   }
 
-  /** Omits kubectl's error, which may contain the secret. */
+  /** Omits kubectl's error, which may contain the secret, except the name of a field manager. */
   #refusal(stderr: string, what: string): Failure {
     const manager = /conflict with "([^"\n]{1,128})"/.exec(stderr)?.[1];
     if (manager !== undefined)

@@ -78,6 +78,7 @@ function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
 /**
  * `raw` and `json-string` end without a newline, a template as written, others with a newline. `json` has `client_id` and
  * `client_secret`, or `id` and `secret`; shells and dotenv readers accept `env`.
+ * @throws Failure `failed` for a lone surrogate outside JSON
  */
 export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: SecretOrigin): string {
   const isJson = as === "json" || as === "json-string";

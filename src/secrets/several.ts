@@ -65,7 +65,7 @@ class SeveralDestinations implements Destination {
       try {
         part.at = await step(part.destination);
       } catch (error) {
-        // A kept secret still goes to the other destinations; `deliver` reports this error.
+        // A kept secret still goes to the other destinations; `deliver` reports this error if it lasts.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
@@ -154,8 +154,8 @@ function partOf(destination: SingleDestinationPlace): Part {
 }
 
 /**
- * Only recorded destinations that lack the secret are replaced. A typed destination replaces an equal one; a typed command
- * replaces any command, because commands are not stored. Without a match, the typed destinations replace all of them.
+ * Of the recorded destinations, only those that lack the secret are replaced. A typed destination replaces an equal one; a
+ * typed command replaces any command, because commands are not stored. Without a match, the typed destinations replace all.
  * @param restore opens a missing destination that was not typed
  */
 export async function rememberedSeveral(

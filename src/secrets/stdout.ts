@@ -119,7 +119,6 @@ function emptyWriteError(fd: number): unknown {
   }
 }
 
-/** If a write-only pipe is ready for reading, its reader has exited. */
 function isWriteOnly(fd: number): boolean {
   try {
     const flags = /^flags:\s+0?(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
@@ -130,8 +129,8 @@ function isWriteOnly(fd: number): boolean {
 }
 
 /**
- * Uses bash's `read -t 0`, because Linux accepts empty writes to a pipe without readers and Node has no `poll`. Without bash,
- * the loss is detected when the secret is printed, and the secret is kept.
+ * A write-only pipe is ready for reading once its reader has exited. bash's `read -t 0` shows this: Node has no `poll`, and
+ * Linux accepts empty writes to such a pipe. Without bash, the loss is detected at the print, and the secret is kept.
  */
 async function hasNoReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);

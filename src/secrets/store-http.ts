@@ -102,7 +102,7 @@ export class StoreClient {
     return (await this.#server.isLasting?.(response)) === true;
   }
 
-  /** @throws Failure `usage`, because a token goes only to the configured address */
+  /** @throws Failure `usage` for a redirect, because a token goes only to the configured address */
   refuseRedirect(response: StoreResponse): StoreResponse {
     if (response.status < 300 || response.status > 399) return response;
     const { name } = this.#server;

@@ -40,7 +40,7 @@ export interface Store {
    * Checks, as far as the store allows, that a write would succeed.
    * @param isShared true if the secret also goes to another field of the place
    * @returns more facts, such as the engine's mount
-   * @throws Failure `usage`, `auth` or `unreachable`
+   * @throws Failure `usage`, `auth`, `rate_limited` or `unreachable`
    */
   prepare(facts: StoreFacts, isShared?: boolean): Promise<StoreFacts>;
   look(facts: StoreFacts): Promise<Found>;

@@ -1,4 +1,4 @@
-// Stores the journal and an archive of finished entries in files. The files have one lock, and so has each entry.
+// Stores the journal and an archive of finished entries in files. Both files share one lock, and each entry has its own.
 import { dirname } from "node:path";
 import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
@@ -146,7 +146,7 @@ export class FileStore implements Store {
     });
   }
 
-  /** Moves finished entries of a large journal to the archive, which is synced first. Skips damaged files. */
+  /** Moves finished entries of a large journal to the archive, which is synced before the removal. Skips damaged files. */
   #archiveNow(reading: Reading): void {
     const { contents, torn, size, isSound } = reading;
     if (size <= this.#archiveBytes || !isSound || torn) return;
@@ -170,7 +170,7 @@ export class FileStore implements Store {
     const lock = this.#locks.tryLock(id);
     if (lock instanceof Busy) return lock;
     try {
-      // Read again under the lock: its last holder may have changed the entry.
+      // Read again under the entry's lock, because the last holder may have changed the entry.
       const journal = this.#readUnmoved();
       const isHere = journal.has(id);
       const view = this.#view(() => !isHere);

@@ -1,4 +1,4 @@
-// Reads a file of records incrementally, appends records durably, and copies damaged bytes.
+// Reads a file of records incrementally, appends or replaces records durably, and copies damaged bytes.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
@@ -20,7 +20,7 @@ export interface Reading {
   readonly torn: Damage | undefined;
   readonly size: number;
   readonly isEmptied: boolean;
-  /** True if no record is damaged, edited, removed or moved. Allows an incomplete append at the end. */
+  /** True if the file has neither damage nor a break in the order of its records. Allows an incomplete append at the end. */
   readonly isSound: boolean;
 }
 
@@ -41,7 +41,7 @@ export class RecordFile {
   readonly path: string;
   readonly #parts: FileParts;
   #lastRead: LastRead | undefined;
-  /** Includes replaced files, from which earlier `Contents` still read. */
+  /** Includes files that other processes replaced, from which earlier `Contents` still read. */
   readonly #open = new Set<LastRead["file"]>();
 
   constructor(path: string, parts: FileParts) {
@@ -134,7 +134,7 @@ export class RecordFile {
     return isEnded && current.subarray(0, bytes.length).equals(bytes) ? last : undefined;
   }
 
-  /** Syncs the file and its folder; a failed append is undone. The caller holds the journal's lock. */
+  /** Syncs the file and its folder; undoes a failed append if possible. The caller holds the journal's lock. */
   append(records: readonly Signed[]): void {
     const { health, now } = this.#parts;
     health.during(() => {

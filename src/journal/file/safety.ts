@@ -1,4 +1,4 @@
-// Checks the journal's file and folder, copies damaged bytes, and describes failures of file operations.
+// Checks the journal's file and folder, copies damaged bytes, describes failures, and ends writes after a failed sync.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
@@ -37,7 +37,7 @@ function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-/** Creates a missing folder (0700). @throws Failure `usage` if other users may rename its files */
+/** Creates a missing folder (0700). @throws Failure `usage` if everyone may rename its files */
 export function prepareFolder(folder: string): void {
   const stats = fs.statSync(folder, { throwIfNoEntry: false });
   if (stats === undefined) makeFolders(folder);

@@ -22,7 +22,7 @@ export interface FoundRecord extends LineStart {
 export interface Scan {
   readonly found: { push(found: FoundRecord): unknown };
   readonly damage: { push(damage: Damage): unknown };
-  /** Bytes after the last newline: an append that is in progress or was cut short. */
+  /** The unreadable end of a last line without a newline: an append that is in progress or was cut short. */
   torn: Damage | undefined;
 }
 

@@ -62,7 +62,7 @@ export function shownAddress(text: string): string {
 /**
  * @param around.env PG* variables give the defaults
  * @param around.user the role if neither the address nor a variable names one
- * @throws Failure `usage` for an invalid address
+ * @throws Failure `usage` for an invalid address or variable
  */
 export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {
   const { env } = around;
@@ -98,7 +98,7 @@ export function readAddress(text: string, around: { readonly env: Environment; r
 const unreadableWords =
   "it cannot be read; a port is a number from 1 to 65535, an IPv6 address is in [ ], and any other % @ / ? # is written as %25 %40 %2F %3F %23";
 
-/** The message shows no part of the address: in a mistyped address, any part may be the password. */
+/** The message does not quote the address: in a mistyped one, any part may be the password. */
 function invalid(what: string, hint?: Advice): Failure {
   return new Failure("usage", `The address of the journal cannot be used: ${what}.`, {
     meaning: nothingSent,

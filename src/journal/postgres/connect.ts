@@ -24,7 +24,10 @@ export interface Connected {
 /** Limits all attempts together, so that a command does not wait long for an unreachable server. */
 const limitMs = 4500;
 
-/** @throws LostConnection if no host can be reached; Failure `usage` for unusable settings; the server's error if it refuses */
+/**
+ * @throws LostConnection if no host can be reached, or none that is writable; Failure `usage` for unusable settings; the
+ * server's error if it refuses
+ */
 export async function connect(address: Address): Promise<Connected> {
   const { hosts, mustBeWritable } = address;
   const end = performance.now() + limitMs;

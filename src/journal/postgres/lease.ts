@@ -27,7 +27,7 @@ let own: ProcessIdentity | undefined;
 
 const ownProcess = (): ProcessIdentity => (own ??= identify(process.pid));
 
-/** @param mark identifies the lease if the response to its statement is lost */
+/** @param mark identifies the lease if the response to the lease's statement is lost */
 export function ownHolder(actor: Actor, mark: string): string {
   return JSON.stringify({ ...actor, process: ownProcess(), mark });
 }

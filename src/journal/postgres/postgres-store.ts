@@ -1,5 +1,5 @@
-// Stores a team's journal in PostgreSQL. Each statement is its own transaction, because a pooler may change the server
-// connection between transactions. A change of many entries is one transaction.
+// Stores a team's journal in PostgreSQL. A pooler may change the server connection between transactions, so each statement
+// is its own transaction, and a change of many entries is one transaction.
 import { randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -196,7 +196,7 @@ class PostgresStore implements Store {
     return leaseOf(this.#parts, { entry, content, epoch: newEpoch, n, sentAt, quiet });
   }
 
-  /** Releases the entry. Its former holder's requests may arrive until `quiet_until`. */
+  /** The former holder's requests may arrive until `quiet_until`. @throws Failure `conflict` if the holder has changed */
   async takeAway({ id }: Entry, seen: Holder | undefined): Promise<void> {
     const row = await this.#leaseOf(id);
     const holder = holderIn(row);

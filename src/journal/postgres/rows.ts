@@ -13,7 +13,7 @@ function plain(text: string): string {
   return text.replaceAll(/\0|\p{Cs}/gu, "\u{fffd}");
 }
 
-/** The search word of a request, the same for every account and organization. */
+/** The search word of a request, the same for every profile, client and organization. */
 export function requestWord(request: Parameters<typeof requestKey>[0]): string {
   return `request ${hash("sha256", requestKey(request), "hex")}`;
 }

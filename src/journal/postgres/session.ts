@@ -25,7 +25,7 @@ export interface Write {
   readonly findOutcome?: (query: Query) => Promise<readonly Row[] | undefined>;
 }
 
-/** The limit of a statement, with its repeats and the queries for its outcome. */
+/** The limit of a statement outside a transaction, with its repeats and the queries for its outcome. */
 const limitMs = 10_000;
 
 /** Makes the commit wait for the disk and the synchronous standbys, whatever the server's default is. */

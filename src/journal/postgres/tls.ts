@@ -6,7 +6,11 @@ import { Failure, reasonOf } from "../../errors.ts";
 import { nothingSent } from "../store.ts";
 import { type Address, type Host, isLocal } from "./address.ts";
 
-/** Always checks the certificate's name. @returns false for a plain connection, which never leaves this machine */
+/**
+ * Always checks the certificate's name.
+ * @returns false for a plain connection, which never leaves this machine
+ * @throws Failure `usage` for unusable certificate files
+ */
 export function tlsTo(
   host: Host,
   { isEncrypted, files: { sslrootcert, sslcert, sslkey } }: Pick<Address, "isEncrypted" | "files">,

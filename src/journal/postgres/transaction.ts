@@ -1,4 +1,4 @@
-// Changes many entries of a team's journal in one transaction, under a lock of the table.
+// Changes many entries of a team's journal in one transaction. The caller locks the table before a change.
 import type { Entry, MoveMark } from "../entry.ts";
 import { entryIn, type EntryRecords, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";

@@ -89,7 +89,7 @@ interface Looking {
   readonly destination?: Destination | undefined;
 }
 
-/** @returns `there` also for a later secret of the same item, if its client or key is active */
+/** @returns `there` also for an active later secret of the same item. @throws Failure if a command's check fails */
 export async function seenAt(
   bench: Overwriting,
   entry: Entry,
@@ -121,7 +121,7 @@ export async function seenAt(
   return "missing";
 }
 
-/** @returns the output of a command's check that prints the secret, else undefined. @throws Failure `pending` if the check fails */
+/** @returns the output of a command's check that prints the secret, else undefined. @throws Failure if the check fails */
 async function shownBy(
   destination: Destination | undefined,
   entry: Entry,
@@ -320,7 +320,7 @@ interface CommandContent {
   readonly found: Extract<Found, { is: "hidden" }>;
 }
 
-/** True if the same command stored another secret at the same place, and that secret may still work. */
+/** True if the same command stored another item's secret at the same place, and that secret may still work. */
 async function isTaken(
   journal: Journal,
   { entry, item, at, found: { differsBy = [] } }: CommandContent,

@@ -24,7 +24,7 @@ export interface Successor {
   readonly proof: Proof | undefined;
   /** Destinations that have not received the new secret. */
   readonly missing: readonly string[];
-  /** Destinations that received the new secret, but lack it now or have one that no longer works. */
+  /** Destinations that received the new secret, but lack it now or have a secret that no longer works. */
   readonly lostFrom: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export async function revoke<C extends keyof RevocationAnswers, R>(
   await waitUntilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
     assertMayContinue(bench);
-    // The token is fetched first: between the look and the revocation, the successor could change unseen.
+    // If the token were fetched after the look, the successor could change meanwhile.
     const unsent = await service.authorize(change === "revoke client" ? "v1" : "legacy");
     await assertGrounds(grounds, lease.entry).catch((error: unknown) => {
       if (!(error instanceof Failure) || earlier.every(isWithoutEffect)) throw error;
@@ -83,7 +83,7 @@ const isWithoutEffect = ({ kind }: Attempt<unknown>): boolean => kind === "refus
 
 const isOwn = ({ operation }: Entry): boolean => operation.endsWith(".revoke");
 
-/** Without this record, a later run would attribute integ's revocation to another person. */
+/** A later run must know that integ itself may have revoked the credential. */
 async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   const { operation, state, attempts, detail } = lease.entry;
   const isOfRotation = operation.endsWith(".rotate");

@@ -28,7 +28,7 @@ const requests: {
   "revoke key": ({ accessKeys }, _entry, id) => accessKeys.revoke(id),
 };
 
-/** Leases of entries whose first request this process sends. Only they record a clock offset, because it applies to `created_at`. */
+/** Leases of entries whose first request this process sends. Only they record an offset: that of the first sender's clock. */
 const startedLeases = new WeakSet<EntryLease>();
 
 const maxRequestIds = 100;
