@@ -520,4 +520,17 @@ describe("an imported entry without a valid HMAC", () => {
     ]);
     expect((await account.live()).map((client) => client.id)).toEqual([id]);
   });
+
+  it("is forgotten, with its kept secret, only by its own id", async () => {
+    const at = home();
+    for (const command of ["exit 1", "exit 2"]) await create(at, "--secret-command", command, "--new");
+    const [kept, typed] = (await entries(at)).map(({ id }) => id) as [string, string];
+    const lines = journalText(at).split("\n");
+    const edited = lines.map((line) =>
+      line.includes(kept) ? line.replace(/"parent":null/, `"parent":"${typed}"`) : line,
+    );
+    writeFileSync(at.path("state", "journal.ndjson"), forged(edited.join("\n"), []));
+    expect((await integHere(at, ["journal", "forget", typed, "--yes"])).code).toBe(0);
+    expect(readdirSync(at.path("state", "undelivered"))).toEqual([kept]);
+  });
 });

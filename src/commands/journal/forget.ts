@@ -28,8 +28,8 @@ export const command = defineVerb({
         throw new Failure("usage", `The entry ${entry.id} is finished (${entry.state}): there is nothing to forget.`);
       if (isSettled(entry.state)) return await context.output.resource(publicEntry(entry), entryView);
       // Without the entry, a recovery would still finish its steps, so the command forgets these too.
-      for (const step of await journal.unsettled())
-        if (step.parent === entry.id) steps.push(await journal.lease(step.id));
+      for (const step of await journal.select({ parent: entry.id, trusted: true }))
+        steps.push(await journal.lease(step.id));
       // The entry is forgotten after its steps, so that after a crash the same command can forget the rest.
       const all = [...steps, lease];
       const keeping = await secretKeepingOf(context);
@@ -62,7 +62,7 @@ async function destroyCopy(context: Context, { id, operation, resource_id }: Ent
 
 async function showForgotten(context: Context, entry: Entry): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
-  const steps = (await (await context.journal()).unsettled()).filter(({ parent }) => parent === entry.id);
+  const steps = await (await context.journal()).select({ parent: entry.id, trusted: true });
   const keeping = await secretKeepingOf(context);
   await showSteps(
     context,
