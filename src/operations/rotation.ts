@@ -422,8 +422,9 @@ async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor
   const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
   const { child, isShown } = await workingSuccessor(rotation, made.entry, isFresh);
   assertProfileHasSecret(rotation, child);
-  const current = child === made.entry ? made : { ...made, entry: child, secret: undefined };
-  if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current, isShown || made.kind === "delivered");
+  const later = { kind: "delivered_before", entry: child, secret: undefined } as const;
+  const current = child === made.entry ? made : { ...made, ...later };
+  if (!isFresh && proofIn(detail)) await prove(rotation, current, isShown || current.kind === "delivered");
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   return { id: idOf(current), proof: proofIn(detail), missing, lostFrom: await lostPlaces(rotation, child, isFresh) };
 }
