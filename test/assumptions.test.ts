@@ -7,7 +7,7 @@ const source = join(import.meta.dirname, "../src");
 
 type Side = "client" | "sandbox";
 
-/** Each point that the API document marks «not shown», and the sides that had to decide it. */
+/** Each point that the API document marks "not shown", and the sides that had to decide it. */
 const notShown: readonly (readonly [section: string, what: string, ...decidedBy: Side[]])[] = [
   ["1", "domain meaning of entities and cohorts"],
   ["2.2", "other entity fields and values, required and nullable flags", "client", "sandbox"],
@@ -25,7 +25,7 @@ const notShown: readonly (readonly [section: string, what: string, ...decidedBy:
   ["9", "rule 7: compatibility and deprecation"],
 ];
 
-/** Sections that leave a part open without the words «not shown». */
+/** Sections that leave a part open without the words "not shown". */
 const leftOpen = ["4.1", "4.2", "4.5", "9"];
 
 interface Assumption {
@@ -94,7 +94,7 @@ it.each(easilyUnmarked)("the %s marks its assumption about §%s: %s", (side, sec
   expect(marked.some(({ text }) => what.test(text))).toBe(true);
 });
 
-it("each «not shown» point is decided wherever a decision is needed", () => {
+it('each "not shown" point is decided wherever a decision is needed', () => {
   const all = assumptions();
   const missing = notShown.flatMap(([section, what, ...decidedBy]) =>
     decidedBy

@@ -52,7 +52,7 @@ export async function auditAtOnce({
   if (secret !== undefined && !(await clientOpenedBy(account, live, secret)))
     findings.tornSecrets.push(`${where}: what stands in its place opens no client: ${secret.length} characters`);
   if (old && !live.some(({ id }) => id === old.id) && secret === undefined)
-    findings.withoutWorkingClient.push(`${where}: the old client is gone and no new one delivered`);
+    findings.withoutWorkingClient.push(`${where}: the old client is no longer live and no new one was delivered`);
   return secret;
 }
 
@@ -82,7 +82,7 @@ export async function auditExit(
   if (code !== 0 && isWhole && done && !old && !isUnshown)
     findings.falseFailures.push(`${where}: all is done: ${stderr}`);
   if (code !== 0 && !codesOf.nothing.has(code) && !codesOf.unfinished.has(code))
-    findings.falseFailures.push(`${where}: an exit code that nobody expects: ${stderr}`);
+    findings.falseFailures.push(`${where}: an unexpected exit code: ${stderr}`);
 }
 
 /**
@@ -153,7 +153,7 @@ export async function auditRecovered(watched: Watched, before: string | undefine
   for (const { id, idempotency_key } of ours)
     if (opened?.id !== id || !isOwned(entries, id))
       findings.withoutOwner.push(`${where}: ${id} is live under ${idempotency_key}, its secret is not in its place`);
-  if (hasStarted && ours.length === 0) findings.unfinished.push(`${where}: begun, and no client after recovery`);
+  if (hasStarted && ours.length === 0) findings.unfinished.push(`${where}: started, and no client after recovery`);
   if (place.keepsTrace && before !== undefined && (secret !== before || opened === undefined))
     findings.revokedAfterDelivery.push(`${where}: the delivered secret ${opened ? "was replaced" : "no longer opens"}`);
   for (const text of place.wrong?.() ?? []) findings.duplicates.push(`${where}: ${text}`);

@@ -70,7 +70,8 @@ class ClientStage implements Stage {
     this.#watched = { at, account, findings, where, old, place, isMade, printed: printed + ended.stdout };
     const secret = await auditAtOnce(this.#watched);
     this.#secret = secret;
-    if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
+    if (delivered !== undefined && secret !== delivered)
+      findings.revokedAfterDelivery.push(`${where}: before recovery`);
     // The command fails, even after a successful change, if it cannot write its result or read a file of the program.
     const isProgramFile = /\/dist\/|node_modules|refused a call/.test(`${fault?.point.text} ${ended.stderr}`);
     const isUnshown = fault !== undefined && (isProgramFile || fault.point.call === "write");
@@ -252,7 +253,8 @@ export const claimUnnamed: ClientWork = {
     await cutNextAnswer(account);
     const { code, stderr } = await undisturbed(at, [...createWords(account), "--retry-for", "0"]);
     const [entry] = journalOf(at);
-    if (code !== 12 || entry?.resource_id !== null) throw new Error(`a cut answer ended with ${code}: ${stderr}`);
+    if (code !== 12 || entry?.resource_id !== null)
+      throw new Error(`a truncated response ended with ${code}: ${stderr}`);
     return { words: ["journal", "claim", entry.id, ...rawFile.words], isMade: true };
   },
 };
@@ -260,6 +262,6 @@ export const claimUnnamed: ClientWork = {
 async function lost(at: Home, account: Account, drop: "before" | "after"): Promise<Arranged> {
   await account.service.fault(`POST /v1/oauth_clients drop=${drop} times=1`);
   const { code, stderr } = await undisturbed(at, [...createWords(account), "--retry-for", "0"]);
-  if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
+  if (code !== 7) throw new Error(`a lost response ended with ${code}: ${stderr}`);
   return { words: ["journal", "recover", "--replace-lost-secret"], isMade: drop === "after" };
 }

@@ -67,7 +67,7 @@ export const replace: KeyWork = {
   async atOnce(desk, { at, old }) {
     const secret = delivered(at);
     const works = (await desk.opens(old!.secret)) || (secret !== undefined && (await desk.opens(secret)));
-    return works ? [] : ["the old key is gone and the new one was not delivered"];
+    return works ? [] : ["the old key no longer works and the new one was not delivered"];
   },
   async inTheEnd(desk, arranged) {
     const found = await wrongKeys(desk, arranged);
@@ -106,7 +106,7 @@ export const recover: KeyWork = {
     await desk.service.fault("POST /api/v1/access-keys drop=after times=1");
     const words = ["keys", "create", "--name", name, "--marker", "--secret-file", secretName, "--retry-for", "0"];
     const { code, stderr } = await undisturbed(at, words, { env: { INTEG_TIMEOUT: "1s" } });
-    if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
+    if (code !== 7) throw new Error(`a lost response ended with ${code}: ${stderr}`);
     // Recovery searches for the key only after the time limit of the lost request.
     await wait(1200);
     return { at, name, words: ["journal", "recover", "--replace-lost-secret"] };
@@ -120,7 +120,7 @@ type Path =
   | "replaced"
   | "claimed"
   | "rotated again"
-  | "locked out, told the way out"
+  | "locked out, rotated with another profile"
   | "confirmed";
 
 async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
@@ -159,9 +159,10 @@ async function unlockProfile(desk: KeysDesk, { at, id }: { at: Home; id: string 
   );
   const asAdmin = ["-p", "admin", "--secret-profile", "p", "--new", "--yes"];
   const rotated = await undisturbed(at, ["keys", "rotate", id, ...asAdmin]);
-  if (rotated.code !== 0) return new Error(`the way out ended with ${rotated.code}: ${rotated.stderr}`);
+  if (rotated.code !== 0)
+    return new Error(`the rotation with another profile ended with ${rotated.code}: ${rotated.stderr}`);
   for (const entry of unsettledIn(journalOf(at))) await undisturbed(at, ["journal", "forget", entry.id, "--yes"]);
-  return "locked out, told the way out";
+  return "locked out, rotated with another profile";
 }
 
 /** Files outside the destinations that contain a key's secret, or that were reserved for a secret and not removed. */
@@ -202,7 +203,7 @@ export class KeyStage implements Stage {
     if (fault?.errno && ended.code === 0 && !ended.stderr.includes("could not be"))
       findings.falseSuccesses.push(`${where}: nothing was said`);
     for (const words of (await this.#work.atOnce?.(this.#desk, this.#arranged)) ?? [])
-      findings.withoutWorkingClient.push(`${where}: at once: ${words}`);
+      findings.withoutWorkingClient.push(`${where}: before recovery: ${words}`);
   }
 
   async recover({ findings, where }: Run): Promise<string> {
@@ -214,7 +215,7 @@ export class KeyStage implements Stage {
     for (const words of await this.#work.inTheEnd(this.#desk, this.#arranged))
       findings.withoutOwner.push(`${where}: in the end: ${words}`);
     for (const file of strayFiles(this.at)) findings.strayedSecrets.push(`${where}: a secret stands in ${file}`);
-    return path instanceof Error ? "dead end" : path;
+    return path instanceof Error ? "failed" : path;
   }
 
   remove(): void {

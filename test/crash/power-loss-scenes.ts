@@ -51,7 +51,7 @@ function journalText(at: Home): string {
 function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace: (file: string) => boolean): void {
   if (ended === undefined) return;
   const strayed = filesWithSecrets(at.folder).filter((file) => !isPlace(file) && !file.endsWith(".key"));
-  if (strayed.length > 0) findings.strayedSecrets.push(`${where}: at once, in ${strayed.join(", ")}`);
+  if (strayed.length > 0) findings.strayedSecrets.push(`${where}: a secret is in ${strayed.join(", ")}`);
 }
 
 /** True if a middle record of the journal is lost, because one sync covered several writes. Its request was not sent. */
@@ -86,7 +86,8 @@ export function clientWork(work: ClientWork): PowerScene {
         const place = work.place ?? rawFile;
         const watched: Watched = { at, account, findings, where, old, place, printed: printed + ended.stdout };
         const secret = await auditAtOnce(watched);
-        if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
+        if (delivered !== undefined && secret !== delivered)
+          findings.revokedAfterDelivery.push(`${where}: before recovery`);
         await auditExit(watched, { ended, secret, isUnshown: false });
         auditTidy(at, cut, (file) => place.holds(at, file));
         const before = await account.live();
@@ -150,7 +151,7 @@ export const revocation: PowerScene = {
 
 /** Simultaneous changes share one lock of the journal and one sync. */
 export const together: PowerScene = {
-  name: "apply of two clients at once",
+  name: "simultaneous apply of two clients",
   async stage(service) {
     const account = new Account(service);
     await account.clear();
@@ -309,7 +310,7 @@ export const prune: PowerScene = {
       const { findings, where, ended } = cut;
       const entries = readJournal(at.path("state", "journal.ndjson"));
       if (!entries.some((entry) => entry.id === staying.id && entry.state === "done"))
-        findings.lostKeys.push(`${where}: the entry of a live client is gone`);
+        findings.lostKeys.push(`${where}: the entry of a live client is missing`);
       if (ended && entries.length !== 1) findings.falseSuccesses.push(`${where}: ${entries.length} entries`);
       await auditJournal(at, cut);
       const again = await undisturbed(at, ["journal", "prune", "--older-than", "0s"]);

@@ -99,9 +99,9 @@ export class Stores {
     const doubled = written.filter((secret, index) => written.indexOf(secret) < index);
     return [
       ...doubled.map(() => "a second version of one secret in Vault"),
-      ...versions.filter(({ fields }) => fields.other !== "kept").map(() => "a field of somebody else was changed"),
+      ...versions.filter(({ fields }) => fields.other !== "kept").map(() => "a field of someone else was changed"),
       ...(this.#cluster && this.cluster.secret(secretName)?.other !== "kept"
-        ? ["a key of somebody else was changed"]
+        ? ["a key of someone else was changed"]
         : []),
     ];
   }

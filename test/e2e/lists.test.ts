@@ -125,7 +125,7 @@ describe("every empty list", () => {
     ["entities list --all", "No entities."],
     ["cohorts members co_1", "No members."],
     ["keys list", "No keys."],
-    ["people search nobody", "No people."],
+    ["people search absent", "No people."],
     [
       "oauth-clients list",
       "No clients of this account in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",

@@ -383,9 +383,9 @@ describe("integ status", () => {
       { topic: "key", name: "access keys", ...unread },
     ]);
     await service.calm();
-    write(`${policy(item("a"))}profile: nobody\n`);
+    write(`${policy(item("a"))}profile: absent\n`);
     expect(await shown()).toContainEqual(
-      expect.objectContaining({ topic: "policy", state: "unknown", detail: expect.stringContaining("nobody") }),
+      expect.objectContaining({ topic: "policy", state: "unknown", detail: expect.stringContaining("absent") }),
     );
   });
 

@@ -416,7 +416,7 @@ describe("doctor", () => {
     const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
     expect((await own.integ(words, { input: service.us.api_key })).code).toBe(0);
     const [named] = readdirSync(own.path("config", "credentials"));
-    const stray = own.path("config", "credentials", "it's gone.json");
+    const stray = own.path("config", "credentials", "it's stray.json");
     writeFileSync(stray, "{}", { mode: 0o600 });
     const kept = async (): Promise<{ status: string; next: string | null }> => {
       const { code, stdout } = await own.integ(["doctor", "--json"]);

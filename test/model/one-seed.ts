@@ -326,7 +326,7 @@ class History {
         entry.state !== "abandoned" &&
         !this.#isOfSameRequest(id, entry)
       )
-        broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
+        broken.push(`${id} is live, no one has its secret, and its entry ${maker} is ${entry.state}`);
     }
     this.#auditReplacements(entries.map(({ entry }) => entry));
     // A repeated command must resume the unfinished creation.
@@ -407,7 +407,7 @@ class History {
     if (state === "done" && operation.endsWith(".create")) {
       if (!made) broken.push(`${id} is done, and ${resource_id} does not exist`);
       else if (made.status === "active" && !this.#isSafe(made))
-        broken.push(`${id} is done, and nobody has the secret of ${resource_id}`);
+        broken.push(`${id} is done, and no one has the secret of ${resource_id}`);
     }
     if (state === "refused")
       for (const [other, maker] of this.#world.makers)

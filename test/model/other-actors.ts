@@ -106,7 +106,7 @@ const turns: readonly Turn[] = [
     },
   },
   {
-    name: "somebody creates a key of the same name in the console",
+    name: "someone creates a key of the same name in the console",
     class: "benign",
     act: ({ world, chance }) => {
       const made = world.account.addExisting("key", `console-${world.account.keys.length}`, {
@@ -214,10 +214,10 @@ const turns: readonly Turn[] = [
       world.promises.forget();
     },
   },
-  { name: "somebody revokes a client or key", class: "hostile", act: (others) => revoke(others, "revoked") },
-  { name: "somebody disables a client or key", class: "hostile", act: (others) => revoke(others, "disabled") },
+  { name: "someone revokes a client or key", class: "hostile", act: (others) => revoke(others, "revoked") },
+  { name: "someone disables a client or key", class: "hostile", act: (others) => revoke(others, "disabled") },
   {
-    name: "somebody enables what was disabled",
+    name: "someone enables what was disabled",
     class: "hostile",
     act: (others) => {
       const made = someMade(others, "disabled");

@@ -121,7 +121,7 @@ export class Promises {
       for (const [path, { secret, by }] of reserves)
         if (by === process && secret === "") this.broken.push(`${process.name} ended and left the empty file ${path}`);
       for (const [room, by] of keptReserves)
-        if (by === process) this.broken.push(`${process.name} ended and left the empty room of ${room}`);
+        if (by === process) this.broken.push(`${process.name} ended and left the empty reserve of ${room}`);
     }
   }
 
@@ -145,7 +145,7 @@ export class Promises {
     // integ trusts a service that reports "pending" for a finished creation.
     if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
-    if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
+    if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts in one step`);
     if (isPartlyDelivered(after) || after.detail.secret_claimed === true) this.#partlyDelivered.add(after.id);
     // A journal that was restored or lost entries may lack the receipts of existing credentials.
     if (before.state === after.state || this.#isJournalChanged) return;
@@ -162,7 +162,7 @@ export class Promises {
     if (after.state === "undelivered" && after.operation.endsWith(".create"))
       for (const { id, secret } of made)
         if (!this.#world.isSafe(secret))
-          broken.push(`${after.id} is to be claimed, and nobody kept the secret of ${id}`);
+          broken.push(`${after.id} is to be claimed, and no one kept the secret of ${id}`);
     if (after.state === "secret_lost" && !this.#failed.has(process))
       for (const { id, secret } of made)
         if (around.machine.kept.get(keptName(around, after.id))?.secret === secret)
@@ -341,7 +341,7 @@ export class Promises {
     const room = keptName(around, id);
     // If the secret is already kept, its destinations may be unreachable.
     if (machine.kept.has(room)) return;
-    if (!machine.keptReserves.has(room)) this.broken.push(`${id} was sent without room to keep its secret`);
+    if (!machine.keptReserves.has(room)) this.broken.push(`${id} was sent without space to keep its secret`);
     if (destination === null) this.broken.push(`${id} was sent, and the journal does not say where its secret goes`);
     const missing =
       destination?.kind === "several" ? missingPlaces(destination) : destination ? placesOf(destination) : [];

@@ -61,7 +61,7 @@ export class Reliance {
     const owner = this.#owners.get(made.id) ?? "";
     const places = this.#places.get(owner.startsWith("typed ") ? "typed" : owner);
     if (places?.has(place) !== true)
-      this.#broken(`the secret of ${made.id} (${owner}) went to ${place}: nobody asked for that`);
+      this.#broken(`the secret of ${made.id} (${owner}) went to ${place}: no one asked for that`);
     if (before !== undefined && !this.#mayReplace(place, before, made))
       this.#broken(
         `${process.name} overwrote ${JSON.stringify(before)} at ${place} with the secret of ${made.id} (${owner})`,
@@ -125,7 +125,7 @@ export class Reliance {
     if (entry.operation.endsWith(".create")) {
       if (holders.length > 0 || this.#world.outside.printed.has(going.secret))
         this.#broken(
-          `${id} was revoked as lost, and its secret is in use: ${holders.join(", ") || "it was handed over"}`,
+          `${id} was revoked as lost, and its secret is in use: ${holders.join(", ") || "it was delivered"}`,
         );
       return;
     }

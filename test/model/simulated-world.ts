@@ -404,7 +404,7 @@ export class World {
     if (!going) return;
     going.status = "revoked";
     this.revokedByHand.add(id);
-    this.turns.history.push(`somebody revokes ${id} by hand`);
+    this.turns.history.push(`someone revokes ${id} by hand`);
     for (const { entries } of this.machines)
       for (const { id: entry, state, resource_id, detail, replaces } of entries)
         if (state === "secret_lost" && resource_id === id && detail.revoking !== true)

@@ -44,7 +44,7 @@ export class Canaries {
 
   /** @throws Error for a secret so short that it could occur by chance */
   add(role: string, secret: string): void {
-    if (secret.length < 12) throw new Error(`a ${role} of ${secret.length} characters is no canary`);
+    if (secret.length < 12) throw new Error(`a ${role} of ${secret.length} characters is too short for a canary`);
     if (!this.#forms.has(secret)) this.#forms.set(secret, { role, forms: formsOf(secret) });
   }
 

@@ -69,8 +69,8 @@ async function isSecretValid(): Promise<boolean> {
 
 describe("Ctrl-C at a terminal", () => {
   it("ends the person's command while it reads the secret: integ keeps the secret, exit 12", async () => {
-    const session = start(creationWords(service, "--secret-command", "touch begun; sleep 300; cat > /dev/null"));
-    await session.until("the command", () => existsSync(home.path("begun")));
+    const session = start(creationWords(service, "--secret-command", "touch started; sleep 300; cat > /dev/null"));
+    await session.until("the command", () => existsSync(home.path("started")));
     session.press(ctrlC);
     expect(await session.ended, session.shown()).toMatchObject({ exitCode: 12 });
     const [entry] = entries();
@@ -81,17 +81,17 @@ describe("Ctrl-C at a terminal", () => {
   });
 
   it("pressed twice ends a command that ignores it and has not read the secret", async () => {
-    const late = "trap '' INT; read answer < /dev/tty; echo $answer > begun; sleep 2; cat > late";
+    const late = "trap '' INT; read answer < /dev/tty; echo $answer > started; sleep 2; cat > late";
     const session = start(creationWords(service, "--secret-command", late));
     await session.until("the delivery", () => entries()[0]?.resource_id !== undefined && entries()[0]?.attempts === 1);
     session.press("asked\r");
-    await session.until("the command", () => existsSync(home.path("begun")));
+    await session.until("the command", () => existsSync(home.path("started")));
     session.press(ctrlC);
     await session.until("the wait", () => again.test(session.shown()));
     session.press(ctrlC);
     expect(await session.ended, session.shown()).toMatchObject({ exitCode: 12 });
     await new Promise((done) => setTimeout(done, 2500));
-    expect([existsSync(home.path("late")), readFileSync(home.path("begun"), "utf8")]).toEqual([false, "asked\n"]);
+    expect([existsSync(home.path("late")), readFileSync(home.path("started"), "utf8")]).toEqual([false, "asked\n"]);
   });
 
   // No response arrives and no attempt times out: only the pressed key ends the command.

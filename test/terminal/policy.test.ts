@@ -20,7 +20,7 @@ function homeOf(given: readonly string[]): Home {
 }
 
 describe("integ apply at a terminal", () => {
-  it("asks once, and sends nothing if the answer is no", async () => {
+  it("asks once, and sends nothing if the person declines", async () => {
     const dialog = new Session(["apply"], { home: homeOf(names) });
     await dialog.answer(/apply 3 changes of integ\.yaml\?/, "n");
     expect(await dialog.ended).toBe(2);

@@ -13,7 +13,7 @@ export async function shown(output: string, { columns = 80, mayStyle = false } =
   const terminal = new xterm.Terminal({
     cols: columns,
     rows: 50,
-    // A tab takes up to eight columns, so this is the highest possible number of lines. A larger buffer would be slow.
+    // A tab is at most eight columns wide, so this is the highest possible number of lines. A larger buffer is slow.
     scrollback: output.split("\n").length + Math.ceil((8 * output.length) / columns),
     convertEol: true,
     allowProposedApi: true,

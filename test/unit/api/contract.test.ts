@@ -172,7 +172,7 @@ describe("compareContract", () => {
     ["no credential", (d) => (d.paths["/v1/entities"].get.security = []), "GET /v1/entities"],
     ["an optional credential alone", (d) => (d.paths["/v1/entities"].get.security = [{}]), "GET /v1/entities"],
     ["the scheme missing", (d) => delete d.components.securitySchemes.key, "GET /v1/oauth_clients/{}"],
-    ["Basic gone from the requirements", (d) => d.security.shift(), "GET /v1/entities"],
+    ["Basic missing from the requirements", (d) => d.security.shift(), "GET /v1/entities"],
     ["Basic with something more", (d) => (d.security = [{ key: [], oauth: [] }]), "POST /v1/oauth_clients"],
     ["Basic become digest", (d) => (d.components.securitySchemes.key.scheme = "digest"), "GET /v1/entities"],
   ])("in responses and authentication: %s is drift", (_, change, subject) => {

@@ -11,7 +11,8 @@ import { treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { isMissing } from "../../support/tools.mjs";
 
-const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
+const quotes = "\u2019\u2018";
+const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ${quotes} – done\\`;
 
 function hostileTree(): ReturnType<typeof treeOf> {
   const root = new Command("integ").description(nasty).option("-x, --extra <nasty>", nasty);

@@ -73,7 +73,7 @@ describe("the owner of a lock", () => {
 
   it.each<[string, string, boolean]>([
     ["runs", "S", false],
-    ["is dead", "X", true],
+    ["has exited", "X", true],
     ["is a zombie", "Z", true],
     ["runs without its first thread", "Z 2", false],
   ])("%s (%s)", async (_what, state, hasItEnded) => {

@@ -82,7 +82,7 @@ export class AnAccount {
           const id = `req_${this.requests.length}`;
           const fate = this.fates[what]?.shift();
           if (fate === "lost before") return lost;
-          if (fate === "not sent") return { kind: "not_sent", reason: "refused", detail: "nobody listens" };
+          if (fate === "not sent") return { kind: "not_sent", reason: "refused", detail: "no server listens" };
           const attempt = typeof fate === "object" ? refusal(fate.refused, fate) : effect(fate);
           if (fate === "lost after") return lost;
           clockOffset = this.aheadMs;

@@ -72,7 +72,7 @@ describe("the account of an entry", () => {
     world.entries.push({ ...world.entries[0]!, id: "1zzzzzzzzz", idempotency_key: "another" });
     const { value } = await world.recover({
       benchFor: async ({ id }) => {
-        if (id !== "1zzzzzzzzz") throw new Failure("auth", "The profile is gone.");
+        if (id !== "1zzzzzzzzz") throw new Failure("auth", "The profile is missing.");
         let bench: Workbench | undefined;
         await new AWorld().run(async (given) => void (bench = given));
         return bench!;
@@ -145,7 +145,7 @@ describe("concurrent recovery", () => {
         running += 1;
         await new Promise((resolve) => setTimeout(resolve, 5));
         running -= 1;
-        throw new Failure("auth", "The profile is gone.");
+        throw new Failure("auth", "The profile is missing.");
       },
     });
     expect(value!.map(({ entry }) => entry.id)).toEqual(world.entries.map(({ id }) => id).toReversed());

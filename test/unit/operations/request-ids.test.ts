@@ -7,7 +7,7 @@ const changing: ReadonlySet<Request> = new Set(["create", "rotate", "revoke"]);
 
 describe.each(Object.entries(operations))("%s", (_name, operation) => {
   it.each([
-    ["done at once", []],
+    ["done immediately", []],
     ["delayed twice", [{ refused: 429 }, { refused: 429 }]],
     ["answered with 500, then recovered", ["broken after"]],
     ["refused", [{ refused: 403 }]],

@@ -165,7 +165,7 @@ describe("the evidence for a revocation", () => {
     ["stops a successor that is not proven", { proof: undefined }, "pending", "not known whether oc_2 works"],
     ["stops a successor without an id", { id: "" }, "failed", "not known"],
     ["stops a successor with a missing delivery", { missing: ["vault:a", "/b"] }, "undelivered", "vault:a, /b"],
-    ["stops a successor whose secret has gone", { lostFrom: ["/b"] }, "pending", "delivered to /b"],
+    ["stops a successor whose secret is missing", { lostFrom: ["/b"] }, "pending", "delivered to /b"],
   ])("%s", async (_what, its, kind, words = "") => {
     const by = { id: "oc_2", proof: "token exchange", missing: [], lostFrom: [], ...its } as const;
     const ended = await revokeWith({ kind: "replaced", look: async () => by });

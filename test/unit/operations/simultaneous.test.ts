@@ -59,9 +59,9 @@ describe.each(["client", "key"] as const)("a %s that two processes create simult
   });
 
   it.each([
-    ["a clock a day behind is named", { updated_at: "2026-11-20T01:00:00.000Z" }, 1],
+    ["a clock that is a day behind is named", { updated_at: "2026-11-20T01:00:00.000Z" }, 1],
     [
-      "a clock a day ahead, and was there before, is not",
+      "a clock that is a day ahead is not named if its entry was there before",
       { id: "0000000000", updated_at: "2036-11-22T01:00:00.000Z" },
       0,
     ],

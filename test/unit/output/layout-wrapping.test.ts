@@ -21,7 +21,7 @@ it.each([
   ],
   ["Without the question from now on: integ profiles use 'my profile' -q", "integ profiles use 'my profile' -q"],
   [
-    "Give the key's holder its new secret with integ profiles edit prod --api-key-id ak_2, then go on.",
+    "Give the key's holder its new secret with integ profiles edit prod --api-key-id ak_2, then continue.",
     "integ profiles edit prod --api-key-id ak_2",
   ],
   ["Unlock it (vault operator unseal), then run the command again.", "vault operator unseal"],

@@ -132,9 +132,9 @@ describe("a new file", () => {
 
   it("does not overwrite a file that appears there during the command", async () => {
     const file = open();
-    writeFileSync(path, "somebody else's");
+    writeFileSync(path, "someone else's");
     await expect(file.write("a\n")).rejects.toMatchObject({ kind: "failed" });
-    expect([content(), existsSync(resumePointPath(path))]).toEqual(["somebody else's", false]);
+    expect([content(), existsSync(resumePointPath(path))]).toEqual(["someone else's", false]);
   });
 });
 

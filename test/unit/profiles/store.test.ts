@@ -58,9 +58,9 @@ describe("the profile store", () => {
     ["add env", (store: Store) => store.add(aProfile({ name: "env" }))],
     ["add a path", (store: Store) => store.add(aProfile({ name: "../x" }))],
     ["add a long name", (store: Store) => store.add(aProfile({ name: "n".repeat(65) }))],
-    ["edit nobody", (store: Store) => store.edit("nobody", (it) => it)],
-    ["remove nobody", (store: Store) => store.remove("nobody")],
-    ["use nobody", (store: Store) => store.use("nobody")],
+    ["edit a missing profile", (store: Store) => store.edit("absent", (it) => it)],
+    ["remove a missing profile", (store: Store) => store.remove("absent")],
+    ["use a missing profile", (store: Store) => store.use("absent")],
     ["store invalid values", (store: Store) => store.edit("one", (it) => ({ ...it, base_url: "http://example.com" }))],
   ])("refuses to %s, and changes nothing", async (_what, work) => {
     const store = await openProfileStore({ configDir: temporaryFolder() });

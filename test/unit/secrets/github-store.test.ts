@@ -100,7 +100,7 @@ describe.skipIf(isMissing("libsodium"))("a secret of an organization", () => {
   });
 
   it.each([
-    ["github:org/nobody#A", "usage: --secret-to github:org/nobody#A: the organization nobody is not found."],
+    ["github:org/absent#A", "usage: --secret-to github:org/absent#A: the organization absent is not found."],
     [
       "github:org/acme#A?repositories=api,none",
       "usage: --secret-to github:org/acme#A: the organization has no repository none.",

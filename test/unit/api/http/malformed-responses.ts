@@ -92,7 +92,7 @@ export const malformed: Readonly<Record<string, readonly [text: string, outcome:
   "a status of two digits": ["HTTP/1.1 20 OK\r\nContent-Length: 2\r\n\r\n{}", "broken"],
   "an unknown status class": ["HTTP/1.1 700 Odd\r\nContent-Length: 2\r\n\r\n{}", "700 {}"],
   "an older version": [`HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
-  "an older version, kept alive": [
+  "an older version with keep-alive": [
     `HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}`,
     "200 {}",
   ],

@@ -16,7 +16,7 @@ const client: Unmanaged = {
 };
 
 it.each([
-  ["revokes what nobody adopted", "is revoked", "revoked"],
+  ["revokes a client that no one adopted", "is revoked", "revoked"],
   [
     "leaves a client that another policy adopts before the answer",
     "stays: since the plan, the journal entry 1",

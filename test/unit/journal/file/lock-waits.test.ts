@@ -53,7 +53,7 @@ describe("waiting", () => {
   });
 
   it("is skipped if no one holds the lock, and ends when it is released", async () => {
-    expect(await waitUntilFree(() => "at once", { waitMs: 0 })).toBe("at once");
+    expect(await waitUntilFree(() => "immediately", { waitMs: 0 })).toBe("immediately");
     const busy = lockedBy(JSON.stringify({ ...newOwner(self, false) }));
     const answers = [busy, busy];
     expect(await waitUntilFree(async () => answers.shift() ?? "later", { waitMs: 1000 })).toBe("later");
