@@ -1,11 +1,11 @@
 export interface Prose {
-  readonly kind: "strings" | "comments" | "documents";
+  readonly kind: "strings" | "titles" | "comments" | "documents";
   readonly text: string;
   readonly line: number;
 }
 
 export interface Hit {
-  readonly kind: string;
+  readonly kind: Prose["kind"];
   readonly file: string;
   readonly line: number;
   readonly word: string;

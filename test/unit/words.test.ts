@@ -28,6 +28,12 @@ describe("the lint of words", () => {
     ['const a = "The old secret no longer works";', []],
   ])("in %j finds %j", (text, found) => expect(wordsIn("a.ts", text)).toEqual(found));
 
+  it("reads the strings of a test as titles, without the rules for screens", () => {
+    const text = 'it("sends nothing after a dead lock (§8)");';
+    expect(wordsIn("test/a.test.ts", text)).toEqual(["titles: dead"]);
+    expect(wordsIn("src/a.ts", text)).toEqual(["strings: dead", "strings: §"]);
+  });
+
   it("ignores code in a document", () => {
     const text = "Mend it.\n\n```\nmend it\n```\n\nType `mend`, then “go”.\n";
     expect(wordsIn("README.md", text)).toEqual(["documents: Mend", "documents: “"]);
