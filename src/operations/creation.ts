@@ -53,18 +53,10 @@ export interface Outcome {
 }
 
 export interface CreationContract extends Credential {
-  /**
-   * Resumes an earlier process's delivery.
-   * @returns undefined if there is none to resume
-   * @throws Failure `undelivered` if a person must claim the secret
-   */
+  /** Resumes an earlier delivery. @returns undefined if there is none. @throws Failure `undelivered` if a person must claim it */
   continueDelivery(work: CreationWork): Promise<ContinuedDelivery | undefined>;
   send(work: CreationWork): Promise<Outcome>;
-  /**
-   * Set only for keys, whose requests have no idempotency key.
-   * @returns undefined if the secret of the found key is lost
-   * @throws Failure `outcome_unknown` if the search is inconclusive
-   */
+  /** Set only for keys. @returns undefined if the found key's secret is lost. @throws Failure `outcome_unknown` if unsure */
   searchKey?(work: CreationWork): Promise<Outcome | undefined>;
   /** @throws Failure if the key has been used: then someone has its secret */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;

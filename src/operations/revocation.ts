@@ -129,10 +129,7 @@ function revokedResult(id: string): RevocationResult {
   return { receipt: JSON.stringify({ id, status: "revoked" }), isConfirmed: true };
 }
 
-/**
- * Unless the 2xx response shows this key as revoked, the list decides.
- * @throws Failure `outcome_unknown` if another key or status is shown
- */
+/** Unless a 2xx response shows this key as revoked, the list decides. */
 async function confirmRevocation(
   answer: Answered<AccessKey>,
   { id, listed }: { readonly id: string; readonly listed: () => Promise<string | undefined> },

@@ -310,10 +310,7 @@ async function createSuccessor(rotation: Rotation): Promise<Outcome> {
   }
 }
 
-/**
- * The proof precedes the delivery if the old credential is to be revoked and no destination can be read back later, if the
- * secret replaces the profile's own credential, or if an earlier proof was recorded.
- */
+/** The proof precedes the delivery if no later run could read the secret back, or if it becomes the profile's own credential. */
 function earlyProof({ bench, lease, options, creation, updatesProfile = false }: Rotation, child: EntryLease) {
   const isLater = lease.entry.detail.keep_old === true || placesOf(options.destination.record).some(isReadable);
   if (isLater && !updatesProfile && child.entry.detail.proven === undefined) return undefined;

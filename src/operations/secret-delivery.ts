@@ -96,10 +96,7 @@ function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return placesOf(record).filter(({ kind }) => kind === "file");
 }
 
-/**
- * @throws Failure `undelivered` or `conflict` if the secret is kept, else `secret_lost`; after a delivery, `unusable` if the
- * receipt differs from the request, or `outcome_unknown` if another process took over the entry
- */
+/** @throws Failure `undelivered` or `conflict` if the secret is kept, else `secret_lost`; other kinds after a delivery */
 export async function deliverSecret(
   delivery: SecretDelivery,
   secret: OneTimeSecret,
