@@ -148,7 +148,7 @@ describe("oauth-clients rotate", () => {
     }
     expect(await live()).toHaveLength(2);
     for (const [words, what] of [
-      [[], "named"],
+      [[], "--now needs the ids"],
       [[(await entries(at)).find(({ state }) => state === "done")!.id], "no overlap"],
     ] as const) {
       const refused = await integHere(at, ["journal", "recover", "--now", ...words]);
@@ -266,7 +266,7 @@ describe("oauth-clients rotate", () => {
       expect((await at.integ(creationWords(service, "--secret-file", `s${i}`))).code).toBe(0);
     const full = await rotate(at, id, "--secret-file", "new.secret");
     expect(full.code).toBe(5);
-    expect(full.stderr).toMatch(/oauth-clients revoke oac_/);
+    expect(full.stderr).toMatch(/you can revoke one of these: oac_/);
     expect(full.stderr).toContain("The old client was not revoked");
     expect(await live()).toHaveLength(20);
     expect(existsSync(at.path("new.secret"))).toBe(false);
@@ -277,7 +277,9 @@ describe("oauth-clients rotate", () => {
     await service.control("POST", `/oauth_clients/${expired}`, { status: "expired" });
     const more = await at.integ(creationWords(service, "--secret-file", "more", "--json"));
     const { error } = JSON.parse(more.stderr.trim().split("\n").at(-1)!) as { error: Record<string, string> };
-    expect([more.code, error.next_command]).toEqual([5, `integ oauth-clients revoke ${expired}`]);
+    // No command is printed: the clients may be in use, and revoking one is final.
+    expect([more.code, error.next_command]).toEqual([5, undefined]);
+    expect(error.meaning).toContain(`one of these: ${expired} (expired), `);
     expect(more.stderr).not.toContain(id);
     const list = await at.integ(["oauth-clients", "list"]);
     expect(list.stderr).toContain("at least 19 of 20 slots used");
