@@ -149,7 +149,7 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(2);
     for (const [words, what] of [
       [[], "--now needs the ids"],
-      [[(await entries(at)).find(({ state }) => state === "done")!.id], "no overlap"],
+      [[(await entries(at)).find(({ state }) => state === "done")!.id], "has no running overlap"],
     ] as const) {
       const refused = await integHere(at, ["journal", "recover", "--now", ...words]);
       expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(what)]);
@@ -279,7 +279,7 @@ describe("oauth-clients rotate", () => {
     const { error } = JSON.parse(more.stderr.trim().split("\n").at(-1)!) as { error: Record<string, string> };
     // No command is printed: the clients may be in use, and revoking one is final.
     expect([more.code, error.next_command]).toEqual([5, undefined]);
-    expect(error.meaning).toContain(`one of these: ${expired} (expired), `);
+    expect(more.stderr).toContain(`one of these: ${expired} (expired), `);
     expect(more.stderr).not.toContain(id);
     const list = await at.integ(["oauth-clients", "list"]);
     expect(list.stderr).toContain("at least 19 of 20 slots used");
