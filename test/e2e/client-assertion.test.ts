@@ -176,7 +176,7 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
   expect(readFileSync(at.path("stored"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
   const { credentials } = parse(yaml("GitLab CI/CD")[1]!) as { credentials: { script: string[] } };
   const variables = { ...ofJob, ...gitlab.variables, INTEG_CLIENT_ID: "job", IDENTITY_TOKEN };
-  expect(await on(credentials.script.join("\n"), variables)).toMatch(/^reporting +oauth_client +none +none /m);
+  expect(await on(credentials.script.join("\n"), variables)).toMatch(/^reporting +oauth_client +none +unchanged /m);
   for (const authorization of reads) expect(authorization).toMatch(/^Bearer \S+$/);
   identity.close();
   expect(exchanges).toHaveLength(2);
