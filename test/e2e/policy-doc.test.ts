@@ -102,7 +102,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     expect(await account.opens(client!.client_id!, secret)).toBe(true);
     const next = await run(newRunner(), line, env);
     expect(next.code, next.stderr).toBe(0);
-    expect(next.stdout).toMatch(/reporting\s+oauth_client\s+none\s+none/);
+    expect(next.stdout).toMatch(/reporting\s+oauth_client\s+none\s+unchanged/);
     expect((await account.live()).map(({ id }) => id)).toEqual([client!.id]);
     for (const { stdout, stderr } of [...runs, next]) expect(stdout + stderr).not.toContain(secret);
   });

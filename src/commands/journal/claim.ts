@@ -194,9 +194,11 @@ async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSe
   if (keeping.isKept(entry.id)) return withEntryIds(await keeping.readKept(entry.id), entry);
   assertNotKeptElsewhere({ secrets: keeping }, entry);
   const hasNone = isSettled(entry.state) || entry.state === "waiting";
+  // Recovery finds out whether the secret is at its destination or lost.
+  const next = entry.state === "undelivered" ? shell`integ journal recover ${entry.id}` : nextStep(entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: hasNone ? "Its secret was delivered, or there is none." : undefined,
-    nextCommand: isEarly(entry, context.clock.now()) ? undefined : (nextStep(entry) ?? undefined),
+    nextCommand: isEarly(entry, context.clock.now()) ? undefined : (next ?? undefined),
   });
 }
 
