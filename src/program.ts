@@ -188,7 +188,7 @@ async function describer(file: Promise<{ describe: (tree: typeof wholeTree) => {
 
 export interface Typed {
   readonly verb: Verb;
-  /** Noun and verb, such as `oauth-clients create`. */
+  /** The words of the command without `integ`, such as `oauth-clients create` or `schema`. */
   readonly name: string;
   readonly args: unknown[];
   readonly options: Record<string, unknown>;

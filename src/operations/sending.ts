@@ -157,7 +157,7 @@ export async function recordingFailure<T>(
   }
 }
 
-/** Records a failure whose last request, if any, changed nothing. @returns the failure that fits the entry's state */
+/** Records the failure. Without `stateBefore`, no request had an effect. @returns the failure that fits the entry's state */
 export async function recordFailure(
   bench: Workbench,
   lease: EntryLease,

@@ -57,7 +57,7 @@ function withoutGivenSecrets(output: Buffer, secrets: readonly string[]): Buffer
   return withoutSecrets(Buffer.from(text, "latin1"), given, mask);
 }
 
-/** @returns the base64 characters that encode the secret alone, for each of the three positions that it may have */
+/** @returns the base64 characters that depend on the secret alone, for each number of bytes before it in a group of three */
 function base64Forms(secret: string): string[] {
   return [0, 1, 2].flatMap((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);

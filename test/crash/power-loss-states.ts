@@ -1,4 +1,5 @@
-// Records a command, and lists every state of the disk and the service that a power cut or a kill can leave.
+// Records a command, and lists the states of the disk and the service after a kill before each step, and a selection of those after
+// a power cut (`statesAfter`).
 import { expect } from "vitest";
 import type { Ended } from "../support/program.ts";
 import {

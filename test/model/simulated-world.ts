@@ -370,7 +370,7 @@ export class World {
           change({ what: "revoke", id }, (entry) => {
             this.#revokes(process, machine, id, entry);
             const secret = this.#find(id)?.secret;
-            // A rotation that is killed between its admission and its check for others resumes as if it had been the first.
+            // A rotation that was killed before `assertPrecedence` resumes without it, and may revoke a key that was just rotated.
             if (this.weather.kills === 0)
               this.promises.stopsWorking(id, { process, isSafe: secret !== undefined && this.isSafe(secret) });
             return service.accessKeys.revoke(id);

@@ -9,7 +9,7 @@ import type { Ended } from "./program.ts";
 export interface Point {
   readonly call: string;
   readonly nth: number;
-  /** The arguments and result as strace printed them, for messages. */
+  /** The arguments and result as strace printed them. Messages show this text, and tests find points by it. */
   readonly text: string;
   /** False if a kill leaves the same state as at the previous point. Undefined if that is unknown. */
   readonly isAfterChange?: boolean;
@@ -141,7 +141,7 @@ export function wasKilled(ended: Ended): boolean {
 export interface CallFault {
   readonly call: string;
   readonly errno: string;
-  /** `3` is the third call, `3+` the third and all later calls. */
+  /** `3` is the third call of each thread, `3+` the third and all later calls of each thread. */
   readonly when: string;
 }
 
