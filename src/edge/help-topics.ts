@@ -64,10 +64,10 @@ const output: Text = [
       ["sarif", "Findings of an audit as SARIF 2.1.0, for code scanning."],
     ],
   },
-  "--fields id,email prints only these fields, in this order, in every format. A name with dots (a.b) selects a nested field; the heading of a column is a valid name.",
+  "--fields id,email prints only these fields, in this order, in every format but sarif and openmetrics. A name with dots (a.b) selects a nested field; the heading of a column is a valid name.",
   "With json or ndjson an error is one JSON object on the last line of standard error.",
   "A list prints one page unless --all or --max asks for more; a message says if more rows exist.",
-  "With --no-color, NO_COLOR or TERM=dumb and on fewer than 50 columns, progress is plain lines and questions have numbered choices, for a screen reader.",
+  "For screen readers and narrow terminals (fewer than 50 columns, --no-color, NO_COLOR or TERM=dumb), progress is plain lines and questions have numbered choices.",
 ];
 
 const states: Readonly<Record<EntryState, string>> = {

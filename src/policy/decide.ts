@@ -443,7 +443,7 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
     limits.push({
       isDue: nowMs > ms,
       ms,
-      reason: `${longDuration(nowMs - created)} old, at most ${longDuration(everyMs)}`,
+      reason: `${longDuration(nowMs - created)} old (limit: ${longDuration(everyMs)})`,
     });
   }
   const first = limits.sort((a, b) => a.ms! - b.ms!)[0];

@@ -51,7 +51,7 @@ export const environment: readonly Variable[] = [
   },
   {
     name: "INTEG_SERVICE_VERSION",
-    meaning: "Contract version to pin, a date, or none to send no version",
+    meaning: "Contract version to pin, a date; the word none sends no version",
     flag: "--service-version",
   },
   { name: "INTEG_TIMEOUT", meaning: "Time limit for one request, a duration (default: 30s)", flag: "--timeout" },

@@ -56,7 +56,7 @@ export const command = defineVerb({
       does: "in place: the old secret may stop working immediately, and a lost response can leave no working secret",
     },
   ],
-  more: "--name, --type, --scope and --expires-in describe the new key of --by-replacement. Set every property that the API does not show for the old key. integ never extends a key's access without asking. At a terminal integ asks before it starts; in a pipe or a job, a rotation in place needs --yes. --by-replacement needs --yes only if the key may be the profile's own; it revokes the old key after the proof.",
+  more: "--name, --type, --scope and --expires-in describe the new key of --by-replacement. The new key has the old key's properties, except those that you set. Set every property that the API does not show. At a terminal integ asks before it starts; in a pipe or a job, a rotation in place needs --yes. --by-replacement needs --yes only if the key may be the profile's own; it revokes the old key after the proof.",
   async run(context, { args: [typed], options: given }) {
     const { id, options } = await keyOf(context, typed, given);
     checkFlags(id, options);

@@ -32,7 +32,7 @@ export const command = defineVerb({
   examples: [
     {
       line: "integ oauth-clients audit",
-      does: "old and unusable clients, slots; beside integ.yaml, clients in no item",
+      does: "old and unusable clients, and slots; if this folder has integ.yaml, also clients in no item",
     },
     { line: "integ oauth-clients audit --json | jq -r '.data[].remedy'", does: "the remedy of each finding" },
     { line: "integ oauth-clients audit --fix", does: "revoke unusable clients and rotate old ones" },

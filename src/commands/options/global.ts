@@ -76,7 +76,7 @@ function createGlobalOptions(command: Command): readonly Option[] {
     ...others([
       [
         "--service-version <date>",
-        "Contract version to pin, none to send no version (default: the profile's, else 2026-07-01) [env: INTEG_SERVICE_VERSION]",
+        "Contract version to pin; the word none sends no version (default: the profile's, else 2026-07-01) [env: INTEG_SERVICE_VERSION]",
       ],
       ["--timeout <duration>", "Time limit for one request (default: 30s) [env: INTEG_TIMEOUT]"],
       ["--retry-for <duration>", "Time to keep retrying; 0: one attempt (default: 2m) [env: INTEG_RETRY_FOR]"],

@@ -11,12 +11,15 @@ export const command = defineVerb({
   fields: appliedColumns.map(({ path }) => path),
   result: appliedFields,
   configure: (command) =>
-    addDryRun(addPolicyFile(command)).option("--all", "Adopt every existing credential that matches exactly one item"),
+    addDryRun(addPolicyFile(command)).option(
+      "--all",
+      "Adopt the existing credential of each item, if the match is unique",
+    ),
   examples: [
     { line: "integ adopt --all", does: "after integ policy init: list what exists, confirm, and adopt it" },
     { line: "integ adopt --all --dry-run", does: "show what would be adopted" },
   ],
-  more: "integ adopts each client or key that matches exactly one item; no secret changes. For the others, integ prints a command for each choice (exit 10).",
+  more: "With --all, integ adopts a client or key if it matches one item and that item matches nothing else; no secret changes. For each item with another match, integ says what to choose (exit 10).",
   async run(given, { options }) {
     const { policy, file } = await loadPolicy(given, options.file);
     const context = actingFor(given, policy);

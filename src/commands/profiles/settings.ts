@@ -18,7 +18,7 @@ export const addProfileOptions = sharedOptions((command) =>
     .option("--escrow <recipient...>", "Age public keys that undelivered secrets are encrypted to; empty: none")
     .option(
       "--allow-destination <place...>",
-      "Secrets go only to these: file:<path>, profile:<name>, command:<text>, a store's address, stdout; * at the end for any rest; empty: anywhere",
+      "Secrets go only to these: file:<path>, profile:<name>, command:<text>, a store's address, stdout; a * at the end matches any ending; empty: anywhere",
     )
     .option("--api-key-stdin", "Read the API key from standard input")
     .option("--api-key-command <command>", "Command that prints the API key; runs at each use")

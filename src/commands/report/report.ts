@@ -73,7 +73,7 @@ export const command = defineVerb({
   configure: (command) =>
     command
       .option("-f, --file <path>", `Policy file (default: ${standardFile}, if it exists)`)
-      .option("--since <date>", "Show the changes of the journal since this date too, like 2026-07-01")
+      .option("--since <date>", "Also show the journal's changes since this date, such as 2026-07-01")
       .option("--waivers <file>", "Show the waivers of this file, in the format of keys audit")
       .option("--out <file>", "Write to a new file; its suffix chooses the format (.html, .csv, .json, .md)"),
   examples: [

@@ -8,7 +8,8 @@ const columns = [
 
 export const command = defineVerb({
   fields: columns.map(({ path }) => path),
-  configure: (command) => command.argument("[object]", "The word policy, or an output; without it, their list"),
+  configure: (command) =>
+    command.argument("[object]", "policy, or the name of an output; without an argument, integ lists them all"),
   examples: [
     { line: "integ schema", does: "list what has a schema, and the commands that print it" },
     { line: "integ schema journal_entry", does: "the JSON Schema of an entry of the journal" },

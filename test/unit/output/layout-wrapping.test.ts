@@ -47,7 +47,7 @@ it("wrapping breaks the sentence after a command, and a sentence about integ", (
 
 it.each([
   "No credential is known: integ lists access keys in this profile",
-  "200 days old, at most 90 days; integ does not know whether it is used",
+  "200 days old (limit: 90 days); integ does not know whether it is used",
   "a part of the service: integ cannot create or rotate this credential",
 ])("wrapping breaks a sentence about integ between all words: %s", (text) => {
   for (let width = 20; width <= 80; width += 1) {

@@ -384,7 +384,7 @@ describe("one item", () => {
   const early = `ak_1 is kept after the overlap: ${isLost}`;
   const overWords = "the overlap is over, and ak_1 is revoked";
   const absent = "it does not exist yet";
-  const young = "10 days old, at most 60 days";
+  const young = "10 days old (limit: 60 days)";
   const kept = "oc_1 is revoked by the first run after the overlap, which ends in 60 minutes";
   const untilKnown = client("a", { rotate: rule({ unknownAge: "rotate" }) });
   const wider = client("a", { scopes: ["entity:read", "cohort:read"] });
@@ -395,8 +395,8 @@ describe("one item", () => {
   const cases: readonly Case[] = [
     ["that does not exist", a, {}, "create", "absent", absent],
     ["that is young", a, known(), "none", "active", young],
-    ["that is too old", a, known(aged(61)), "rotate", "active", "61 days old, at most 60 days"],
-    ["that is exactly at its age limit", a, known(aged(60)), "none", "active", "60 days old, at most 60 days"],
+    ["that is too old", a, known(aged(61)), "rotate", "active", "61 days old (limit: 60 days)"],
+    ["that is exactly at its age limit", a, known(aged(60)), "none", "active", "60 days old (limit: 60 days)"],
     ["whose age is unknown", a, known({ createdAt: undefined }), "none", "active", "its age is unknown"],
     ["of unknown age: rotate", untilKnown, known({ createdAt: "yesterday" }), "rotate", "active", "its age is unknown"],
     [
