@@ -29,7 +29,7 @@ export function topicText(topic: HelpTopic, program: Command, columns: number): 
       },
     ],
     environment: () => [
-      "An option wins over its variable. An address and its credential come from the same place: the profile of -p, else INTEG_BASE_URL and its variables, else the profile of INTEG_PROFILE, else the default profile.",
+      "An option wins over its variable. An address and its credential come from the same place: the profile of -p, else INTEG_BASE_URL and its variables, else the profile of INTEG_PROFILE, else the default profile. A --secret-to store also reads its own variables, such as VAULT_ADDR, VAULT_TOKEN and GH_TOKEN.",
       { heading: "Variables:", items: environment.map(({ name, meaning }) => [name, meaning] as const) },
     ],
     states: () => [

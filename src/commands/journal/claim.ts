@@ -44,7 +44,7 @@ export const command = defineVerb({
     { line: "integ journal claim 6k2f9 --secret-file ./client.secret", does: "to a new file that only you can read" },
     {
       line: "integ journal claim 6k2f9",
-      does: "to the recorded profile or store; otherwise integ asks at a terminal, and prints the secret in a pipe",
+      does: "to the recorded profile, store or several destinations; for one file or command, integ asks at a terminal, and prints the secret in a pipe",
     },
   ],
   asks: (context) => askEntry(context, { question: "Whose secret is claimed?", states: ["undelivered"] }),
