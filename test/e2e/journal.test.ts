@@ -521,6 +521,16 @@ describe("an imported entry without a valid HMAC", () => {
     expect((await account.live()).map((client) => client.id)).toEqual([id]);
   });
 
+  it("does not decide which client a typed client_id means", async () => {
+    const [at, other] = [home(), home()];
+    const { stdout } = await integHere(other, creationWords(service, "--secret-file", "s", "--json"));
+    const victim = JSON.parse(stdout) as { id: string; client_id: string };
+    await importForged(other, at, [[victim.client_id, "cid_mine"]]);
+    for (const verb of ["revoke", "rotate"])
+      expect((await integHere(at, ["oauth-clients", verb, "cid_mine", "--yes"])).code, verb).toBe(4);
+    expect((await account.live()).map(({ id }) => id)).toEqual([victim.id]);
+  });
+
   it("is forgotten, with its kept secret, only by its own id", async () => {
     const at = home();
     for (const command of ["exit 1", "exit 2"]) await create(at, "--secret-command", command, "--new");

@@ -236,7 +236,7 @@ describe("a client_id in place of the resource id", () => {
         ["oauth-clients", verb, "cid_nobody", "--yes", "--secret-file", "s"].slice(0, verb === "rotate" ? 6 : 4),
       );
       expect(code).toBe(4);
-      expect(stderr).toMatch(/No client in (?:this machine's|the team's) journal has this id or client_id\./);
+      expect(stderr).toMatch(/No trusted entry in (?:this machine's|the team's) journal has this id or client_id\./);
       const left = await integHere(at, ["journal", "list", "--json"]);
       expect(JSON.parse(left.stdout).data).toEqual([]);
     },

@@ -206,7 +206,7 @@ export async function unknownClient(context: Context, typed: string, error: unkn
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
     ...error.details,
-    meaning: `No client in ${await journalName(context)} has this id or client_id. If you typed a client_id, use the client's resource id instead.`,
+    meaning: `No trusted entry in ${await journalName(context)} has this id or client_id. If you typed a client_id, use the client's resource id instead.`,
   });
 }
 
@@ -218,9 +218,10 @@ function isNotFound(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === "not_found";
 }
 
+/** An untrusted entry must not decide which client an id means. */
 async function clientsNamed(context: Context, typed: string): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
-  return clientsIn(await (await context.journal()).select({ all: true, resource: typed }), baseUrl);
+  return clientsIn(await (await context.journal()).select({ all: true, resource: typed, trusted: true }), baseUrl);
 }
 
 async function recentClients(context: Context): Promise<KnownClient[]> {
