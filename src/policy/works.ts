@@ -9,6 +9,7 @@ import {
   revokedBy,
   revokedEntry,
 } from "../journal/entry.ts";
+import type { Journal } from "../journal/journal.ts";
 import { type Advice, shell } from "../next-step.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
@@ -107,27 +108,33 @@ export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "oper
 
 /**
  * Work without an item, such as `integ oauth-clients rotate`, belongs to the item whose client, key or entry it
- * replaces.
- * @param entries of one journal, in any order. @returns works by `itemKey`
+ * replaces. An untrusted entry takes no credential from another item.
+ * @param entries of one journal, in any order. @param untrusted ids of entries. @returns works by `itemKey`
  */
-export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<string, ItemWorks> {
+export function worksByName(
+  entries: readonly Entry[],
+  scope: WorkScope,
+  untrusted: ReadonlySet<string> = new Set(),
+): Map<string, ItemWorks> {
   const works = new Map<string, Work[]>();
   const nameOfEntry = new Map<string, string>();
   const nameOfResource = new Map<string, string>();
+  const claimed = new Map<string, string>();
   const oldestFirst = entries.filter((entry) => mayBelongToItem(entry, scope)).sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const entry of oldestFirst) {
     const work = workIn(entry);
     if (work === undefined) continue;
     const inherited = entry.replaces === null ? undefined : nameOfEntry.get(entry.replaces);
-    const replaced = work.old === undefined ? undefined : nameOfResource.get(work.old);
+    const replaced = work.old === undefined ? undefined : (nameOfResource.get(work.old) ?? claimed.get(work.old));
     const own = recordedItem(entry);
     const name = own === undefined ? (inherited ?? replaced) : itemKey(own);
     if (name === undefined) continue;
     nameOfEntry.set(entry.id, name);
     works.set(name, [work, ...(works.get(name) ?? [])]);
-    if (work.made !== undefined) nameOfResource.set(work.made, name);
+    if (work.made !== undefined) (untrusted.has(entry.id) ? claimed : nameOfResource).set(work.made, name);
   }
-  return new Map([...works].map(([name, itemWorks]) => [name, summary(name, itemWorks, nameOfResource)]));
+  const names = new Map([...claimed, ...nameOfResource]);
+  return new Map([...works].map(([name, itemWorks]) => [name, summary(name, itemWorks, names)]));
 }
 
 /** False for an entry that `worksByName` never uses, whatever other entries exist. */
@@ -138,10 +145,17 @@ function mayBelongToItem(entry: Entry, scope: WorkScope): boolean {
 }
 
 /** A journal can be large, so only the relevant entries are kept in memory. */
-export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): Promise<Map<string, ItemWorks>> {
+export async function worksIn(
+  journal: Pick<Journal, "each" | "untrusted">,
+  scope: WorkScope,
+  watch?: (entry: Entry) => void,
+): Promise<Map<string, ItemWorks>> {
   const named: Entry[] = [];
-  for await (const entry of entries) if (mayBelongToItem(entry, scope)) named.push(entry);
-  return worksByName(named, scope);
+  for await (const entry of journal.each({ all: true })) {
+    watch?.(entry);
+    if (mayBelongToItem(entry, scope)) named.push(entry);
+  }
+  return worksByName(named, scope, await journal.untrusted(named.map(({ id }) => id)));
 }
 
 /** @returns undefined for an entry with a parent, a revocation or a rotation in place */

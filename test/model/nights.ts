@@ -9,7 +9,6 @@ import type { Workbench } from "../../src/operations/workbench.ts";
 import { applyItem, type ItemOutcome } from "../../src/commands/policy/apply-item.ts";
 import { claimOptions, optionsFor, refusingDestination } from "../../src/commands/journal/remembered-destination.ts";
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
-import { entriesOf } from "../../src/commands/policy/observe.ts";
 import { accountOf, mayReplace, mayRevokeUnproven, workbenchOf } from "../../src/commands/running/change.ts";
 import type { Context } from "../../src/context.ts";
 import type { Failure } from "../../src/errors.ts";
@@ -285,7 +284,8 @@ class Nights {
     readonly scope: WorkScope;
   }): Promise<Observed> {
     const { bench, policy, machine, entries, scope } = about;
-    const works = worksByName(entries, scope);
+    const untrusted = await bench.journal.untrusted(entries.map(({ id }) => id));
+    const works = worksByName(entries, scope, untrusted);
     const isOfAnother = (at: SingleRecord): boolean =>
       "machine" in at && at.machine !== undefined && at.machine !== machine.id;
     const isThere = (at: SingleRecord): boolean =>
@@ -327,7 +327,6 @@ class Nights {
       delivered,
       unresolved,
     };
-    const untrusted = await bench.journal.untrusted(entriesOf(policy, works));
     return { ...seen, vanished, elsewhere, untrusted };
   }
 

@@ -91,7 +91,7 @@ async function ofPolicies(context: Context, { baseUrl, organizationId }: ActiveP
   const { adviceForItem, itemOf, worksIn } = await import("../../policy/works.ts");
   const works = await context
     .journal()
-    .then((journal) => worksIn(journal.each({ all: true }), { baseUrl, organizationId: organizationId ?? null }))
+    .then((journal) => worksIn(journal, { baseUrl, organizationId: organizationId ?? null }))
     .catch(onFailure(() => new Map<string, never>()));
   return new Map(
     [...works].flatMap(([item, { candidates }]) => {

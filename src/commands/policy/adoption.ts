@@ -41,7 +41,7 @@ export async function adoptAsItem(
       meaning: "Nothing was changed.",
     });
   await warnOfDamage(context);
-  const works = await worksIn(bench.journal.each({ all: true }), scopeOf(bench.account));
+  const works = await worksIn(bench.journal, scopeOf(bench.account));
   assertNotInOtherPolicy(works, { id, item });
   const bound = [...works].find(([, { candidates }]) => candidates[0] === id)?.[0];
   const key = itemKey(item);

@@ -3,10 +3,8 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
-import type { Entry } from "../../journal/entry.ts";
 import type { DraftItem } from "../../policy/draft.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
-import type { Journal } from "../../journal/journal.ts";
 import { baseNameOf, itemOf, newPolicyId, worksIn } from "../../policy/works.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { read, serviceNow } from "../running/read.ts";
@@ -184,17 +182,10 @@ async function factsOf(context: Context, folder: string): Promise<JournalFacts> 
   const clients = new KnownClients(baseUrl);
   const destinations = new KnownDestinations(context.secrets.machine.find());
   const journal = await context.journal();
-  const works = await worksIn(watchedEntries(journal, clients), { baseUrl, organizationId });
+  const works = await worksIn(journal, { baseUrl, organizationId }, (entry) => clients.add(entry));
   for (const entry of await journal.select({ all: true, trusted: true })) destinations.add(entry);
   const others = new Map(
     [...works].flatMap(([key, { candidates }]) => candidates.map((id) => [id, itemOf(key).policy])),
   );
   return { clients, destinations, others, folder, used: new Set() };
-}
-
-async function* watchedEntries(journal: Journal, clients: KnownClients): AsyncIterable<Entry> {
-  for await (const entry of journal.each({ all: true })) {
-    clients.add(entry);
-    yield entry;
-  }
 }

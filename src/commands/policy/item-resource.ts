@@ -12,7 +12,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();
   const journal = await context.journal();
-  const works = await worksIn(journal.each({ all: true }), { baseUrl, organizationId });
+  const works = await worksIn(journal, { baseUrl, organizationId });
   const ofItem = [...works].filter(([key]) => itemOf(key).kind === kind && itemOf(key).name === name);
   const matches = ofItem.flatMap(
     ([

@@ -11,7 +11,6 @@ import type { Policy } from "../../policy/policy.ts";
 import {
   ClientInventory,
   isOf,
-  itemKey,
   itemOf,
   rotatedInPlace,
   unsettledIn,
@@ -48,7 +47,8 @@ export async function observe(
   const journal = await context.journal();
   const entries = await journal.entries();
   const scope = scopeOf(account);
-  const works = worksByName(entries, scope);
+  const untrusted = await journal.untrusted(entries.map(({ id }) => id));
+  const works = worksByName(entries, scope, untrusted);
   const { known, unresolved } = new ClientInventory(scope, entries);
   const ids = new Set(known.map(({ id }) => id));
   for (const {
@@ -75,8 +75,6 @@ export async function observe(
     (clients.get(id) ?? keys.get(id))?.status === "active" ? [one] : [],
   );
   const { vanished, elsewhere } = await unusablePlaces(context, live, journal.isShared);
-  const deliveryIds = [...delivered.values()].map(({ entry }) => entry.id);
-  const untrusted = await journal.untrusted([...entriesOf(policy, works), ...deliveryIds]);
   const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
   const lost = lostPlaces(entries, { scope, works });
   const unsettled = unsettledIn(entries, scope);
@@ -94,10 +92,6 @@ function knownKeys(
   const revoked = new Set(entries.map(revokedBy));
   const keys = [...held, ...ofItems].filter(({ kind }) => kind === "access_key");
   return new Set(keys.flatMap(({ ids }) => ids).filter((id) => !revoked.has(id)));
-}
-
-export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {
-  return items.flatMap((item) => works.get(itemKey(item))?.works.map(({ entry }) => entry.id) ?? []);
 }
 
 function holdersIn(

@@ -180,7 +180,7 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   const nowMs = serviceNow(context, account.service);
   const rows = [
     ...withWaivers(credentials, waivers ?? [], nowMs),
-    ...itemRows(policy, { works: worksByName(entries, scopeOf(account)), credentials }),
+    ...itemRows(policy, { works: worksByName(entries, scopeOf(account), untrusted), credentials }),
     ...(await changeRows(journal, changed)),
     ...unknownRows(policy, options),
   ];

@@ -107,7 +107,7 @@ const observed = ({
 }: World): Observed => ({
   nowMs: now,
   profile: "prod",
-  works: worksByName(entries, scope),
+  works: worksByName(entries, scope, new Set(untrusted)),
   clients: new Map(clients.map((one) => [one.id, one])),
   keys: new Map(keys.map((one) => [one.id, one])),
   unresolved: new ClientInventory(scope, entries).unresolved,
@@ -299,6 +299,13 @@ describe("a secret that is not at the policy's destination", () => {
       const { row, decision } = planOf({ ...one, says: [] }, { entries, untrusted })();
       expect([row.state, decision.hold]).toEqual(one.age > 60 ? ["untrusted", "untrusted"] : ["active", undefined]);
     }
+  });
+
+  it.each(cases)("$kind, $age days old: another policy's untrusted entry does not take it", (one) => {
+    const mine = created("a", "oc_1", "done", { destination: one.at });
+    const theirs = entry({ resource_id: "oc_1", policy: { id: "pol_theirs0", item: "b" }, id: "zzzzzzzzzz" });
+    const { decision } = planOf({ ...one, says: [] }, { entries: [mine, theirs], untrusted: [theirs.id] })();
+    expect([decision.current?.id, decision.step.do]).toEqual(["oc_1", one.age > 60 ? "replace" : "nothing"]);
   });
 
   it.each(cases)("$kind, $age days old: nothing is reported while nothing changed", (one) => {
