@@ -104,6 +104,12 @@ access_keys:
     const second = await integHere(at, ["apply", "--yes"]);
     expect([second.code, count], second.stderr).toEqual([code, created]);
     if (code === 10) expect(second.stderr).toContain("the list of keys is incomplete and lacks ak_new_1");
+    const other = home();
+    const revoked = await integHere(other, ["keys", "revoke", "ak_new_1", "--yes"]);
+    writeFileSync(at.path("untrusted"), (await integHere(other, ["journal", "export"])).stdout);
+    const imported = await integHere(at, ["journal", "import", "untrusted"]);
+    expect([revoked.code, imported.code], revoked.stderr + imported.stderr).toEqual([0, 0]);
+    expect([(await integHere(at, ["apply", "--yes"])).code, count]).toEqual([code, created === 1 ? 1 : 3]);
   });
 });
 

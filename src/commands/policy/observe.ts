@@ -65,7 +65,11 @@ export async function observe(
   const keys = [...policy.items, ...holders.values()].some(({ kind }) => kind === "access_key")
     ? await seenKeys(context, account, {
         rotatedAtMs: rotatedInPlace(entries, scope),
-        known: knownKeys(entries, works, holders),
+        known: knownKeys(
+          entries.filter(({ id }) => !untrusted.has(id)),
+          works,
+          holders,
+        ),
       })
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
@@ -81,15 +85,18 @@ export async function observe(
   return { entries, observed: { ...observed, vanished, elsewhere, untrusted, lost, unsettled } };
 }
 
-/** Keys that items or destinations may have now: an incomplete list may lack them although they work. */
+/**
+ * Keys that items or destinations may have now: an incomplete list may lack them although they work.
+ * @param trusted entries that may show a key as revoked
+ */
 function knownKeys(
-  entries: readonly Entry[],
+  trusted: readonly Entry[],
   works: Observed["works"],
   holders: ReadonlyMap<string, Holder>,
 ): ReadonlySet<string> {
   const held = [...holders.values()].map(({ kind, id }) => ({ kind, ids: id === undefined ? [] : [id] }));
   const ofItems = [...works].map(([key, { candidates }]) => ({ kind: itemOf(key).kind, ids: candidates }));
-  const revoked = new Set(entries.map(revokedBy));
+  const revoked = new Set(trusted.map(revokedBy));
   const keys = [...held, ...ofItems].filter(({ kind }) => kind === "access_key");
   return new Set(keys.flatMap(({ ids }) => ids).filter((id) => !revoked.has(id)));
 }
