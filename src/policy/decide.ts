@@ -252,6 +252,7 @@ function adoptionDecision(item: PolicyItem, observed: Observed, { items }: Decis
     ]),
     // A credential whose secret is at a destination of the policy belongs to the item with that destination.
     ...[...observed.holders.values()].map(({ id }) => id),
+    ...(observed.unsettled ?? []),
   ]);
   const similar = [...seenOf(item, observed).values()].filter(
     (one) =>
@@ -298,7 +299,8 @@ function holdIfOccupied(decision: Decision, observed: Observed, { items }: Decis
   const isAdoptable = step.do === "create" && kind === item.kind && !isUnfinished && issuer === undefined;
   const isWorking = current !== undefined && isUsable(current, observed.nowMs);
   const isFree = other === undefined || (itemOf(other).policy === item.policy && !items.has(other));
-  if (isAdoptable && isWorking && isFree) {
+  const isSettled = !observed.unsettled?.has(current?.id ?? "");
+  if (isAdoptable && isWorking && isFree && isSettled) {
     const reason =
       other === undefined
         ? `exists as ${current.id}, not adopted`

@@ -45,7 +45,7 @@ export interface Observed {
   readonly lost?: ReadonlyMap<string, readonly string[]>;
   /** Ids of the items' entries with a record that lacks a valid signature. */
   readonly untrusted?: ReadonlySet<string>;
-  /** Ids of the clients and keys that unfinished work made. */
+  /** Ids of the clients and keys that unfinished work made or will replace. */
   readonly unsettled?: ReadonlySet<string>;
   /** Number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;

@@ -199,11 +199,11 @@ function failuresOf(works: readonly Work[]): number {
   return failures;
 }
 
-/** @returns ids of the clients and keys that unfinished entries and unfinished rotations made */
+/** @returns ids of the clients and keys that unfinished entries and unfinished rotations made or will replace */
 export function unsettledIn(entries: readonly Entry[], scope: WorkScope): Set<string> {
   const open = new Set(entries.filter((entry) => !isSettled(entry.state)).map(({ id }) => id));
   const made = entries.filter((entry) => isOf(entry, scope) && (open.has(entry.id) || open.has(entry.parent ?? "")));
-  return new Set(made.flatMap(({ resource_id }) => resource_id ?? []));
+  return new Set(made.flatMap((entry) => [entry.resource_id ?? [], workIn(entry)?.old ?? []].flat()));
 }
 
 /** @returns each key's last rotation in place, in milliseconds since 1970 */

@@ -143,6 +143,21 @@ describe("integ adopt --all", () => {
   });
 });
 
+describe("integ adopt", () => {
+  it("refuses a client that an unfinished rotation replaces, and names the rotation", async () => {
+    const created = await integ(...creationWords(service, "--secret-file", "made.secret", "--json"));
+    const { id } = JSON.parse(created.stdout) as { id: string };
+    const rotate = ["oauth-clients", "rotate", id, "--overlap", "24h", "--secret-file", "next.secret", "--yes"];
+    expect((await integ(...rotate)).code).toBe(0);
+    write(policy(keyItem("other")));
+    const refused = await integ("adopt", "oauth-client", id, "--name", "mine", "--yes");
+    expect([refused.code, refused.stderr]).toEqual([
+      5,
+      expect.stringMatching(/rotation (\S+) is unfinished[^]*recover \1/),
+    ]);
+  });
+});
+
 describe("integ apply --adopt", () => {
   it("adopts existing credentials before it creates missing ones, so that no second key is created", async () => {
     const existing = await makeKey("deploy");

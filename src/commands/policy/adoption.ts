@@ -1,9 +1,20 @@
 import { type Workbench, accountFields } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { itemKey, type ItemKind, itemName, itemOf, type ItemRef, type ItemWorks, worksIn } from "../../policy/works.ts";
+import {
+  isOf,
+  itemKey,
+  type ItemKind,
+  itemName,
+  itemOf,
+  type ItemRef,
+  type ItemWorks,
+  workIn,
+  worksIn,
+} from "../../policy/works.ts";
 import { entryView, publicEntry } from "../journal/view.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { actingAs, warnOfDamage } from "../running/change.ts";
@@ -41,11 +52,8 @@ export async function adoptAsItem(
       meaning: "Nothing was changed.",
     });
   await warnOfDamage(context);
-  const works = await worksIn(bench.journal, scopeOf(bench.account));
-  assertNotInOtherPolicy(works, { id, item });
-  const bound = [...works].find(([, { candidates }]) => candidates[0] === id)?.[0];
-  const key = itemKey(item);
-  if (bound === key) {
+  const { bound, other } = await lookAt(bench, { id, item });
+  if (bound === itemKey(item)) {
     context.output.note(`The ${noun} ${id} is the item ${item.name} already.`);
     return;
   }
@@ -53,8 +61,6 @@ export async function adoptAsItem(
     const { showSteps } = await import("../running/dry-run.ts");
     return showSteps(context, [adoptionStep(item, id)]);
   }
-  const present = works.get(key);
-  const other = present?.unfinished?.entry.id ?? present?.candidates[0];
   const question =
     bound === undefined
       ? other && `${actingAs(bench)}: the item ${item.name} has ${other} so far. Is ${id} to take its place?`
@@ -66,6 +72,29 @@ export async function adoptAsItem(
   context.output.note(
     `The ${noun} ${id} is recorded as the item ${item.name} of the policy. It keeps its secret until its first rotation.`,
   );
+}
+
+/** @returns the item that the credential is, and what the wanted item has so far */
+async function lookAt(
+  { journal, account }: Workbench,
+  { id, item }: { readonly id: string; readonly item: ItemRef },
+): Promise<{ readonly bound: string | undefined; readonly other: string | undefined }> {
+  const scope = scopeOf(account);
+  const works = await worksIn(journal, scope);
+  assertNotInOtherPolicy(works, { id, item });
+  const bound = [...works].find(([, { candidates }]) => candidates[0] === id)?.[0];
+  const rotation = (await journal.unsettled()).find((entry) => isOf(entry, scope) && workIn(entry)?.old === id);
+  if (rotation !== undefined && bound !== itemKey(item))
+    throw new Failure(
+      "conflict",
+      `The ${nounOf(item.kind)} ${id} is being replaced: the rotation ${rotation.id} is unfinished.`,
+      {
+        meaning: "Nothing was adopted. When the rotation is finished, adopt the successor.",
+        nextCommand: shell`integ journal recover ${rotation.id}`,
+      },
+    );
+  const present = works.get(itemKey(item));
+  return { bound, other: present?.unfinished?.entry.id ?? present?.candidates[0] };
 }
 
 function assertNotInOtherPolicy(

@@ -227,6 +227,17 @@ describe("a new item", () => {
     expect(decision.step.do).toBe("nothing");
   });
 
+  it.each<EntryState>(["waiting", "open"])("does not adopt what a rotation that is %s replaces", (state) => {
+    const rotation = entry({ operation: "oauth_client.rotate", state, detail: { old_client: "oc_1" } });
+    const ofKey = entry({ operation: "access_key.rotate", state, detail: { old_key: "ak_1" } });
+    const delivered = entry({ resource_id: "oc_1", destination: { kind: "file", path: "/secrets/a", as: "json" } });
+    const world = { keys: [existing("ak_1")], clients: [seen("oc_1")], entries: [delivered, rotation, ofKey] };
+    expect(adopted([key("k"), client("a")], world)).toEqual([
+      ["k", "create"],
+      ["a", "occupied"],
+    ]);
+  });
+
   it("prefers a key of its name to one with similar settings", () => {
     const world = { keys: [existing("ak_1")] };
     expect(adopted([key("k"), key("l", unknown)], world)).toEqual([
