@@ -42,8 +42,12 @@ export interface Profiles {
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
   add(settings: Parameters<typeof addProfile>[1], options: { readonly use: boolean }): Promise<ConfiguredProfile>;
-  edit(name: string, settings: ProfileSettings): Promise<ConfiguredProfile>;
-  remove(name: string): Promise<Profile>;
+  edit(
+    name: string,
+    settings: ProfileSettings,
+    options?: { readonly over?: Profile["credential"] },
+  ): Promise<ConfiguredProfile>;
+  remove(seen: Profile): Promise<Profile>;
 }
 
 export interface Secrets

@@ -216,8 +216,9 @@ function buildProfiles({ env, terminal, settings, sandbox, cut, printNote, pick 
     credentials,
     add: async (given, options) =>
       (await import("../profiles/configure.ts")).addProfile(await stores(), given, options),
-    edit: async (name, given) => (await import("../profiles/configure.ts")).editProfile(await stores(), name, given),
-    remove: async (name) => (await import("../profiles/configure.ts")).removeProfile(await stores(), name),
+    edit: async (name, given, options) =>
+      (await import("../profiles/configure.ts")).editProfile(await stores(), name, given, options),
+    remove: async (seen) => (await import("../profiles/configure.ts")).removeProfile(await stores(), seen),
   };
 }
 

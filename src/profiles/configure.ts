@@ -246,8 +246,7 @@ export async function editProfile(
   let before: Profile | undefined;
   const profile = await removeOnFailure({ store, credentials }, { name, saved }, () =>
     store.edit(name, (current) => {
-      if (over !== undefined && JSON.stringify(current.credential) !== JSON.stringify(over))
-        throw new Failure("conflict", `Profile ${name} was given another credential at the same time.`);
+      if (over !== undefined) assertHasCredential(current, over);
       before = current;
       if (saved !== undefined && current.base_url !== first?.base_url) {
         throw new Failure("failed", `Profile ${name} was moved to another address at the same time; try again.`);
@@ -270,10 +269,23 @@ export async function editProfile(
   return { profile, notes };
 }
 
-export async function removeProfile({ store, credentials }: ProfileStores, name: string): Promise<Profile> {
-  const removed = await store.remove(name);
+/**
+ * @param seen the profile that the caller decided about
+ * @throws Failure `conflict` if another process has since replaced the profile or its credential; it stays
+ */
+export async function removeProfile({ store, credentials }: ProfileStores, seen: Profile): Promise<Profile> {
+  const removed = await store.remove(seen.name, (current) => {
+    assertHasCredential(current, current.id === seen.id ? seen.credential : undefined);
+  });
   await removeReplaced(credentials, removed, undefined);
   return removed;
+}
+
+function assertHasCredential({ name, credential }: Profile, expected: StoredCredential | null | undefined): void {
+  if (JSON.stringify(credential) === JSON.stringify(expected)) return;
+  throw new Failure("conflict", `Profile ${name} was given another credential at the same time.`, {
+    meaning: "integ keeps that credential.",
+  });
 }
 
 async function removeReplaced(

@@ -99,10 +99,12 @@ class FileProfileStore implements StoredProfiles {
     return result!;
   }
 
-  async remove(name: string): Promise<Profile> {
+  /** `check` may throw to cancel. */
+  async remove(name: string, check?: (profile: Profile) => void): Promise<Profile> {
     let removed: Profile | undefined;
     await this.#change((file) => {
       const { profile, index } = findProfile(file, name);
+      check?.(profile);
       removed = profile;
       return {
         ...file,

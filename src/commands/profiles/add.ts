@@ -58,7 +58,7 @@ export const command = defineVerb({
       return (await import("./dry-run.ts")).showSettings(context, `add the profile ${name}`, settingsToKeep);
     if (typed.journal && options.verify !== false) await assertJournalAnswers(context, typed.journal);
     const { profile, notes } = await context.profiles.add(settingsToKeep, { use: options.use === true });
-    if (options.verify !== false) await tryCredential(context, name, { mustAnswer: options.verify === true });
+    if (options.verify !== false) await tryCredential(context, profile, { mustAnswer: options.verify === true });
     for (const note of notes) output.note(note);
     if (profile.journal !== undefined) await warnOfHiddenEntries(context, { now: profile.journal });
     const isKnown = options.apiKeyId !== undefined || options.apiKeyCommand !== undefined;

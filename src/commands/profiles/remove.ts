@@ -19,7 +19,7 @@ export const command = defineVerb({
     if (!(await context.output.confirm(question, { destructive: true })))
       throw new Failure("usage", "Nothing was removed: the answer was no.");
     const wasDefault = store.default === name;
-    await context.profiles.remove(name);
+    await context.profiles.remove(profile);
     context.output.note(wasDefault ? `${name} is removed; no profile is the default now.` : `${name} is removed.`);
   },
 });

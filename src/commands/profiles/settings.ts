@@ -312,5 +312,5 @@ export async function learnKeyId(context: Context, profile: Profile): Promise<Pr
       : `The profile uses the key ${key.id}${key.words}${why}.`,
   );
   if (key === undefined || credential.key_id !== undefined) return profile;
-  return (await context.profiles.edit(name, { key: { key_id: key.id } })).profile;
+  return (await context.profiles.edit(name, { key: { key_id: key.id } }, { over: credential })).profile;
 }

@@ -2,6 +2,7 @@
 import { failureOf } from "../../api/call/attempt.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { flags, shell } from "../../next-step.ts";
 
 /** The limit is short, because a person waits at the end of a setup. */
@@ -14,10 +15,11 @@ const limitMs = 5_000;
  */
 export async function tryCredential(
   context: Context,
-  name: string,
+  profile: Profile,
   { mustAnswer }: { readonly mustAnswer: boolean },
 ): Promise<void> {
   const { output } = context;
+  const { name } = profile;
   try {
     await testCall(context, name);
   } catch (error) {
@@ -36,7 +38,7 @@ export async function tryCredential(
       try {
         isKept = output.interactive && (await output.confirm(question, { destructive: isRefused }));
       } finally {
-        if (!isKept) await context.profiles.remove(name);
+        if (!isKept) await context.profiles.remove(profile);
       }
     });
     if (isKept) return;

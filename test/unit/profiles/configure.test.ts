@@ -196,8 +196,22 @@ describe("changing a profile", () => {
 describe("removing a profile", () => {
   it("deletes its secret", async () => {
     const stores = await setUp();
-    await addProfile(stores, { ...prod, credential: key });
-    await removeProfile(stores, "prod");
+    const { profile } = await addProfile(stores, { ...prod, credential: key });
+    await removeProfile(stores, profile);
     expect([stores.store.list(), stores.keptSecrets()]).toEqual([[], []]);
+  });
+
+  it("keeps a credential, and a profile of that name, that were stored since", async () => {
+    const stores = await setUp();
+    const { profile: seen } = await addProfile(stores, { ...prod, credential: key });
+    await editProfile(stores, "prod", { credential: { ...key, secret: "new" } });
+    expect((await failureOf(() => removeProfile(stores, seen))).kind).toBe("conflict");
+    expect(await secretOf(stores, stores.store.named("prod"))).toBe("new");
+    await removeProfile(stores, stores.store.named("prod"));
+    const none = { ...prod, credential: null };
+    const { profile: first } = await addProfile(stores, none);
+    await removeProfile(stores, first);
+    await addProfile(stores, none);
+    expect((await failureOf(() => removeProfile(stores, first))).kind).toBe("conflict");
   });
 });
