@@ -149,3 +149,25 @@ it("no command documented as never asking has a question", () => {
   const asking = silent.filter(([, text]) => /\.(?:confirm|ask|pick|pickSome)\(/.test(text)).map(([name]) => name);
   expect(asking).toEqual([]);
 });
+
+describe("integ adopt at a terminal", () => {
+  const id = "pol_of_another_test";
+  it.each([
+    ["by another policy", `version: 1\nid: ${id}\nunmanaged: ignore\n`, "theirs", "of another policy"],
+    ["as another item", undefined, "other", "changed the items during the question"],
+  ])("does not adopt a client that was adopted %s during the question", async (_how, text, name, words) => {
+    const home = homeOf(names.slice(0, 1));
+    expect((await home.integ(["apply", "--yes"])).code).toBe(0);
+    const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--new", "--json"];
+    const made = await home.integ([...create, "--scope", "entity:read", "--secret-file", "made.secret"]);
+    const adopt = ["adopt", "oauth-client", (JSON.parse(made.stdout) as { id: string }).id, "--name"];
+    const dialog = new Session([...adopt, "item-0"], { home });
+    await dialog.seen(/take[\s│]+its[\s│]+place\?/);
+    writeFileSync(home.path("other.yaml"), text ?? readFileSync(home.path("integ.yaml"), "utf8"));
+    const other = await home.integ([...adopt, name, "-f", "other.yaml", "--yes"]);
+    expect(other.code, other.stderr).toBe(0);
+    dialog.type("y\r");
+    expect(await dialog.ended).toBe(5);
+    expect(dialog.written.replaceAll(/\s+/g, " ")).toContain(words);
+  });
+});

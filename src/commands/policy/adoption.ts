@@ -65,8 +65,15 @@ export async function adoptAsItem(
     bound === undefined
       ? other && `${actingAs(bench)}: the item ${item.name} has ${other} so far. Is ${id} to take its place?`
       : `${actingAs(bench)}: ${id} is the item ${itemOf(bound).name} so far. Is it to become ${item.name}?`;
-  if (question !== undefined && !(await context.output.confirm(question, { destructive: true })))
-    throw new Failure("usage", "Nothing was adopted: the answer was no.");
+  if (question !== undefined) {
+    if (!(await context.output.confirm(question, { destructive: true })))
+      throw new Failure("usage", "Nothing was adopted: the answer was no.");
+    const now = await lookAt(bench, { id, item });
+    if (now.bound !== bound || now.other !== other)
+      throw new Failure("conflict", "Nothing was adopted: another command changed the items during the question.", {
+        hint: "Run the command again to see the new question.",
+      });
+  }
   const entry = await adopt(bench.journal, adoptionIntent(bench, adoption), id);
   await context.output.resource(publicEntry(entry), entryView);
   context.output.note(
