@@ -166,8 +166,8 @@ async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boole
   if (later !== undefined || replaces === null || attempts > 0) return later !== undefined;
   const [lost] = await bench.journal.select({ all: true, ids: [replaces] });
   const by = lost?.replaced_by ?? id;
-  if (by === id && lost?.state !== "done") return false;
-  const why = by === id ? `the secret of ${replaces} was found` : `${by} already replaces ${replaces}`;
+  if (by === id && lost?.state !== "done" && lost?.state !== "abandoned") return false;
+  const why = by === id ? `${replaces} needs no replacement any more` : `${by} already replaces ${replaces}`;
   await refuseReplacement(bench, lease, why);
   return true;
 }
