@@ -7,9 +7,13 @@ import type { Journal } from "./journal.ts";
 type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
 type Entries = Pick<Journal, "select">;
 
-export async function rotationsOf(journal: Entries, of: AnyRotation): Promise<Entry[]> {
+export async function rotationsOf(
+  journal: Entries,
+  of: AnyRotation,
+  filter: Parameters<Journal["select"]>[0] = { all: true },
+): Promise<Entry[]> {
   const old = rotatedBy(of);
-  const all = await journal.select({ all: true, operation: of.operation, resource: old });
+  const all = await journal.select({ ...filter, operation: of.operation, resource: old });
   return all.filter((entry) => entry.base_url === of.base_url && rotatedBy(entry) === old);
 }
 

@@ -71,7 +71,7 @@ export const endpointSetting = (profile: string): string =>
 
 async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
   await recordOrWarn(bench, lease, { state: "refused" });
-  const done = (await rotationsOf(bench.journal, lease.entry)).filter(({ state }) => state === "done");
+  const done = await rotationsOf(bench.journal, lease.entry, { states: ["done"], trusted: true });
   const successor = done.find(({ resource_id }) => resource_id !== null)?.resource_id;
   const why = successor ? `it was rotated, and ${successor} followed` : "it cannot be rotated";
   const scopes = old.scopes.flatMap((scope) => [flags.scope, scope]);

@@ -1,6 +1,6 @@
 // Tests a state folder, journal or destination that changes between two processes. `--yes` does not consent to the change.
 import { describe, expect, it } from "vitest";
-import { clientRotationIntent } from "../../../src/operations/client-rotation.ts";
+import { clientRotationIntent, rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import { type Entry, otherPlaces } from "../../../src/journal/entry.ts";
 import type { AWorld, Setting } from "./a-world.ts";
 import { perform, operations, worldFor } from "./every-operation.ts";
@@ -78,6 +78,17 @@ describe("the old client", () => {
     world.machine.id = id;
     await recover(world);
     expect(revoked(world)).toBe(true);
+  });
+
+  it("was followed by no client that only an untrusted rotation names", async () => {
+    const world = worldFor(operations["a client's rotation"]!);
+    await perform(world, operations["a client's rotation"]!);
+    tamper(world, ({ operation }) => operation === "oauth_client.rotate");
+    const asked = { old: { ...old, status: "revoked" }, overlapMs: 0, keepOld: false };
+    const no = async (): Promise<boolean> => false;
+    const options = { destination: world.destination("stdout"), waitMs: 0, mayReplace: no, mayRevokeUnproven: no };
+    const { failure } = await world.run((bench) => rotateOAuthClient(bench, asked, options));
+    expect(failure?.message).toContain("cannot be rotated");
   });
 
   it("stays valid if the new client's entry is untrusted", async () => {
