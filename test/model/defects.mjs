@@ -137,7 +137,7 @@ export const defects = [
     changes: [
       [
         "operations/recovery.ts",
-        'if (by === id && lost?.state !== "done") return false;',
+        'if (by === id && lost?.state !== "done" && lost?.state !== "abandoned") return false;',
         "if (by !== null) return false;",
       ],
     ],
