@@ -9,7 +9,7 @@ const columns = [
 export const command = defineVerb({
   fields: columns.map(({ path }) => path),
   configure: (command) =>
-    command.argument("[object]", "policy, or the name of an output; without an argument, integ lists them all"),
+    command.argument("[object]", "Name of an output, or policy for the policy file; without it, integ lists all names"),
   examples: [
     { line: "integ schema", does: "list what has a schema, and the commands that print it" },
     { line: "integ schema journal_entry", does: "the JSON Schema of an entry of the journal" },
